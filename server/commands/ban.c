@@ -6,7 +6,6 @@
 #include "server/dispatch/syntax.h"
 #include "server/sessions/job.h"
 #include "server/sessions/notify.h"
-#include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry.h"
 
 struct ban_name {
@@ -253,16 +252,9 @@ static uint64_t ban_shadow_key(struct bytes note) {
 
 bool ban_shadow_may_be(const struct registry_key *key) {
     const struct board_options *options = registry_options(key);
-    struct bytes room = registry_name(key);
-    struct bytes prefix;
-    struct bytes inner;
-    struct league_entry entry;
-    if ((options->guards & (BOARD_RATED | BOARD_WINDOW | BOARD_LEAGUE)) != 0 ||
-        options->window.is_share) {
-        return false;
-    }
-    (void)!registry_roll_archive_board(registry_name(key), &room);
-    return !league_parse_room(room, &prefix, &inner, &entry);
+    bool is_of_others = (options->guards & (BOARD_RATED | BOARD_WINDOW | BOARD_LEAGUE)) != 0 ||
+                        options->window.is_share;
+    return !is_of_others && !registry_board_names_room(registry_name(key));
 }
 
 /* Let the board have shadows, or none. false: no memory. */

@@ -5,7 +5,6 @@
 #include "server/acl/acl_check.h"
 #include "server/commands/ban.h"
 #include "server/commands/window.h"
-#include "skiplist/keyspace/league.h"
 #include "skiplist/lookup.h"
 
 static void writing_print_time(int64_t time_ms, char text[TIMESTAMP_TEXT_MAX + 1]) {
@@ -98,8 +97,8 @@ bool writing_names_room(const struct call *call, struct bytes name) {
     const struct registry *registry = call->registry;
     uint32_t database = call->session->database;
     char text[REGISTRY_NAME_MAX];
-    if (league_count(registry) == 0 || league_of_room(registry, database, name) != NULL) {
-        return league_count(registry) > 0;
+    if (registry_board_find_whole(registry, database, name) != NULL) {
+        return true;
     }
     size_t size = name.size > strlen(end) ? name.size - strlen(end) : 0;
     if (size == 0 || name.size > sizeof text || memcmp(name.at + size, end, strlen(end)) != 0) {
@@ -107,11 +106,12 @@ bool writing_names_room(const struct call *call, struct bytes name) {
     }
     memcpy(text, name.at, size);
     memcpy(text + size, first, strlen(first));
-    return league_of_room(registry, database,
-                          (struct bytes){.at = text, .size = size + strlen(first)}) != NULL;
+    return registry_board_find_whole(registry, database,
+                                     (struct bytes){.at = text, .size = size + strlen(first)}) !=
+           NULL;
 }
 
-/* Players write on boards that there are, and in rooms by their league, which makes them. true: refused. */
+/* Players write on boards that there are, and in rooms by LB.LEAGUE ADD, which makes them. true: refused. */
 __attribute__((cold)) static bool writing_refuse_player(struct writing *writing) {
     struct bytes name = registry_name(writing->key);
     if (writing->is_given) {

@@ -63,7 +63,7 @@ MUST_CHECK static inline bool writing_refuses(const struct call *call,
     return options->guards != 0 && writing_explain(call, options, write);
 }
 
-/* Is it the name of a league's room, or of their template? */
+/* Is it the name of a room, or of the template of rooms? */
 MUST_CHECK bool writing_names_room(const struct call *call, struct bytes name);
 
 /* Write what LB.APPROVE approves: on a board that is there, whatever its guards say. */

@@ -19,8 +19,8 @@ struct call {
     struct registry *registry;
     struct session *session;
     struct server *server;
-    /* Hints for board_look_up of the only member, on the board of each key, a WINDOW's share before its board, and a
-     * league's room before it (lookup_on); or NULL. */
+    /* Hints for board_look_up of the only member, on the board of each key, before it on what it has them from: a
+     * share, or the member's room (lookup_on); or NULL. */
     const struct lookup *ahead;
     int64_t now_us; /* unix microseconds; never decreases */
     int64_t now_ms; /* now_us in milliseconds, rounded down */

@@ -46,15 +46,15 @@ command_work cost_count_keys;
 command_work cost_count_members;
 /* Half the arguments after the key: pairs of ZADD and HSET. */
 command_work cost_count_pairs;
-/* Units of one result on the board of a key, or of none: with a WINDOW it is written twice, or may be looked up in all
- * periods (BEST), COST_PERIODS as much work as one result; each tag of the board is COST_TAG_UNITS. */
+/* Units of one result on the board of a key, or of none: on one with shares it is written twice, or may be looked up in
+ * all (BEST), COST_PERIODS as much work as one result; each tag of the board is COST_TAG_UNITS. */
 enum {
     COST_PERIODS = 4,
     COST_TAG_UNITS = 2,
     COST_RESULT_MAX = 1 + BOARD_WINDOW_MAX / COST_PERIODS + COST_TAG_UNITS * TAGS_MAX,
 };
 uint64_t cost_of_result(const struct registry_key *key);
-/* Of the first key's board (WINDOW): on each of them a member may be looked up; 0 of others. */
+/* Shares of the first key's board: on each of them a member may be looked up; 0 of a board without. */
 command_work cost_count_shares;
 /* The same pairs, on the board of the first key. */
 command_work cost_count_scores;

@@ -12,7 +12,7 @@
  *     [fields:#... count:i]  any number of numbers, and an integer
  *     [PCT=percent:n]        there with the option PCT only
  *     (count:i cap:i?)       a map with these entries (RESP2: an array of names and values)
- *     (league?:i)            an entry that may be missing
+ *     (held?:i)              an entry that may be missing
  *     {s}                    a map from any texts to these
  *     @Record                a shape with a name
  *     i?                     or null

@@ -67,7 +67,7 @@ static void lookahead_finish_keys(const struct server *server, unsigned begin,
                    (!key->found.is_recent || board_count(&found->board) >= LOOKUP_BOARD_MIN)) {
             const struct board_options *options = registry_options(found);
             key->board = &found->board;
-            key->is_league = options->league.room > 0;
+            key->is_league = (options->guards & BOARD_LEAGUE) != 0;
             group->league_count += key->is_league;
             group->window_count += options->window.count > 0;
         }
@@ -189,7 +189,7 @@ lookahead_begin_place(const struct server *server, const struct command *command
         return;
     }
     const struct layout *layout = board_layout(lookup->board);
-    /* With a WINDOW the score is the share's. */
+    /* Where there is a share, the score is its. */
     if (board_options_of(layout)->window.count == 0 &&
         (command->new_key != NULL
              ? command->new_key(command, layout, request, server->clock.now_us, &key)
@@ -309,7 +309,7 @@ static void lookahead_begin_group(const struct server *server, const struct queu
             continue;
         }
         if (key->board != NULL) {
-            /* Of most results the league's own board changes nothing. */
+            /* Most results change nothing on the board that names the rooms. */
             bool is_change = (command->flags & COMMAND_WRITE) != 0 && !key->is_league;
             group->ahead[i] =
                 lookahead_begin_member(server, entries, i, key->board, is_change, NULL, group);

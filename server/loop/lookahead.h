@@ -2,7 +2,7 @@
  * run.
  *
  *     boards         of the keys that the requests name; hashes are fetched with their fields;
- *                    with a WINDOW, the running period's share as well
+ *                    where it has shares, the running period's as well
  *     slots          of the member index; the command table says which arguments are members
  *     descriptors    of the members' blocks            and the index on the path to where
  *     blocks                                           a single new score will be inserted
@@ -34,7 +34,7 @@ enum {
 struct lookahead_key {
     struct registry_prefetch found;
     const struct board *board; /* NULL: nothing to fetch */
-    uint8_t share; /* WINDOW: the running period's, as another key; or LOOKAHEAD_NO_KEY */
+    uint8_t share;             /* the running period's, as another key; or LOOKAHEAD_NO_KEY */
     bool is_league;
 };
 
@@ -43,7 +43,7 @@ struct lookahead_group {
     struct lookahead_key
         keys[LOOKAHEAD_KEYS_MAX]; /* adjacent entries with the same keys share them */
     unsigned key_count;
-    /* By entry: its keys are some neighbouring ones of keys. Of a league there is that of the member's room. */
+    /* By entry: its keys are some neighbouring ones of keys. Of a board with rooms there is that of the member's. */
     uint8_t key_numbers[LOOKAHEAD_GROUP], key_counts[LOOKAHEAD_GROUP], rooms[LOOKAHEAD_GROUP];
     const struct command *commands[LOOKAHEAD_GROUP]; /* by entry; NULL: nothing to fetch */
     uint32_t positions[LOOKAHEAD_GROUP];             /* by entry: of its first member; or 0 */

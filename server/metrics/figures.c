@@ -11,7 +11,6 @@
 #include "server/replication/replication.h"
 #include "server/sessions/tracking.h"
 #include "server/system/process.h"
-#include "skiplist/keyspace/league.h"
 
 static double figures_percent(uint64_t part, uint64_t whole) {
     return whole > 0 ? (double)part * 100 / (double)whole : 0;
@@ -34,7 +33,7 @@ static void figures_take_databases(const struct server *server, struct figures *
     }
     figures->totals = *registry_totals(registry);
     figures->unsettled = registry_unsettled_count(registry);
-    figures->leagues = league_count(registry);
+    figures->leagues = registry_league_count(registry);
     figures->windows_behind = registry_behind_count(registry);
 }
 

@@ -22,7 +22,7 @@ struct working_key {
     struct registry_key *key; /* in the set when it began; NULL: none */
     bool has_ids;             /* in REGISTRY_ONCE is what it has: working_set_open_ids */
     bool is_changed;
-    bool is_outdated; /* what clients have read of it: a league, one of whose rooms has changed */
+    bool is_outdated; /* what clients have read of it, as a room of it has changed */
     bool is_to_note;  /* its options or its name have changed: module.h */
     bool is_replaced; /* the key that was there is removed, whatever is there now */
     bool is_rolled;   /* and has got another name: what is there now expires as it would have */

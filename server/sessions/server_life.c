@@ -9,21 +9,20 @@
 #include "server/sessions/server.h"
 #include "server/sessions/tracking.h"
 #include "server/system/disk.h"
-#include "skiplist/keyspace/league.h"
 
-/* Those who have read the key. A league is read with its rooms, whatever key the reader has named. Returns the league,
- * .at NULL: it is no room. */
+/* Those who have read the key. A room is read with the board whose room it is, whatever key the reader has named. Returns
+ * that board, .at NULL: it is no room. */
 static struct bytes server_life_outdate(struct server *server, uint32_t database, struct bytes name,
                                         const struct session *writer) {
-    const struct registry_key *key = league_of_room(server->registry, database, name);
-    struct bytes league = key != NULL ? registry_name(key) : (struct bytes){.at = NULL};
+    const struct registry_key *key = registry_board_find_whole(server->registry, database, name);
+    struct bytes whole = key != NULL ? registry_name(key) : (struct bytes){.at = NULL};
     if (tracking_is_on(&server->tracking)) {
         tracking_touch(server, name, writer);
-        if (league.at != NULL) {
-            tracking_touch(server, league, writer);
+        if (whole.at != NULL) {
+            tracking_touch(server, whole, writer);
         }
     }
-    return league;
+    return whole;
 }
 
 /* Not inlined: mostly nobody watches, waits, follows or tracks. A database that is flushed has nothing for
@@ -41,12 +40,12 @@ server_life_tell_clients(struct server *server, uint32_t database, struct bytes 
         }
         return;
     }
-    struct bytes league = server_life_outdate(server, database, name, server->tracking.writer);
+    struct bytes whole = server_life_outdate(server, database, name, server->tracking.writer);
     watch_touch(&server->watches, database, name);
     watch_touch(&server->reads, database, name);
-    if (league.at != NULL) {
-        watch_touch(&server->watches, database, league);
-        watch_touch(&server->reads, database, league);
+    if (whole.at != NULL) {
+        watch_touch(&server->watches, database, whole);
+        watch_touch(&server->reads, database, whole);
     }
     server->has_news |= wait_touch(&server->waits, database, name);
 }

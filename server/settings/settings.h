@@ -317,7 +317,7 @@ void setting_board_explain(const struct settings *settings, struct bytes name, c
  * options in any order, each at most once, TAG once for each tag. */
 #define SETTING_OPTIONS BOARD_OPTIONS(BOARD_OPTION_LINE) "[TAG name bits ...]"
 /* Beside these: what is said on `board` lines alone; what else options hold, as setting_options_print prints it, of an export; the words of LB.LEAGUE CREATE, for
- * options of rooms, whose league then has what they say of it. */
+ * options of rooms. */
 enum setting_takes {
     SETTING_TAKES_OPTIONS,
     SETTING_TAKES_LINE,

@@ -1,515 +1,148 @@
 /* Requests of the page: who asks, and what for. See web.h. */
 #include "server/web/web.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <strings.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-#define ZLIB_CONST
-#include <zlib.h>
 
 #include "codec/list.h"
 #include "server/http/http.h"
 #include "server/web/web_query.h"
 
-/* ---- fewer bytes, for those who take gzip: JSON while it is answered, and what never changes at the start ---- */
+/* ---- routes ---- */
 
-enum {
-    SIZE_MIN = 1024,            /* bytes: shorter ones fit into a packet or two as they are */
-    SIZE_MAX_AT_ONCE = 1 << 20, /* longer ones would hold up the thread */
-    LEVEL_AT_ONCE = 1,
-    LEVEL_AT_START = 9,
-    WINDOW_BITS = 15 + 16, /* + 16: with the head and the end of a gzip file */
-    MEMORY_LEVEL = 8,
+#define GROUP "hash data where tags rating"
+#define PAGE  "db from count:1-200=25 " GROUP " since"
+
+const struct web_operation web_operations[] = {
+    {HTTP_GET, "boards", "listBoards", "Boards, in steps", "match cursor count:1-200=100 rooms db",
+     NULL, "Boards", &web_route_list, false},
+    {HTTP_GET, "boards/{NAME}", "getBoard", "A board", "db where", NULL, "Board", &web_route_board,
+     false},
+    {HTTP_GET, "boards/{NAME}/page", "getPage", "Rows by rank", PAGE, NULL, "Page", &web_route_page,
+     false},
+    {HTTP_GET, "boards/{NAME}/events", "followPage",
+     "event: page with a Page whenever it has changed; event: gone with a Problem", PAGE " key",
+     NULL, "Page", &web_route_page, true},
+    {HTTP_GET, "boards/{NAME}/search", "searchMembers", "Members that begin with q",
+     "db q count:1-50=25 cursor by " GROUP, NULL, "Found", &web_route_search, false},
+    {HTTP_GET, "boards/{NAME}/histogram", "getHistogram", "Bins and quantiles of the first field",
+     "db buckets spacing hash data where", NULL, "Histogram", &web_route_histogram, false},
+    {HTTP_GET, "boards/{NAME}/archives", "listArchives", "The last periods",
+     "db count:1-50=10 " GROUP, NULL, "Archives", &web_route_archives, false},
+    {HTTP_GET, "boards/{NAME}/members/{MEMBER}", "getMember",
+     "A member: place, percentile, the ten around", "db " GROUP " since", NULL, "Member",
+     &web_route_member, false},
+    {HTTP_GET, "boards/{NAME}/members/{MEMBER}/rating", "getRating",
+     "A player's rating, also of one who is not ranked: LB.RATING", "db", NULL, "Rated",
+     &web_route_rating, false},
+    {HTTP_GET, "boards/{NAME}/held", "listHeld",
+     "Results that are kept and not ranked yet, the oldest first: LB.HELD. With a player's token: "
+     "its "
+     "own",
+     "db cursor count:1-100=25", NULL, "HeldResults", &web_route_held, false},
+    {HTTP_PUT, "boards/{NAME}/held/{MEMBER}", "approveHeld",
+     "Rank what is held of a member: LB.APPROVE", "db id", NULL, "Decided", &web_route_approve,
+     false},
+    {HTTP_DELETE, "boards/{NAME}/held/{MEMBER}", "rejectHeld",
+     "Drop what is held of a member: LB.REJECT", "db id", NULL, "Decided", &web_route_reject,
+     false},
+    {HTTP_GET, "boards/{NAME}/me", "getMyself",
+     "The player whose token the header Authorization has, as a member, and what is held of it",
+     "db " GROUP " since", NULL, "Myself", &web_route_member, false},
+    {HTTP_POST, "boards/{NAME}/results", "writeResults", "Write results: LB.ADD",
+     "db hash rank create Idempotency-Key", "Result...", "Written", &web_route_results, false},
+    {HTTP_POST, "boards/{NAME}/tickets", "makeTicket",
+     "A ticket for a run that begins now, which its result comes with: LB.TICKET", "db",
+     "TicketAsked", "Ticket", &web_route_ticket, false},
+    {HTTP_POST, "boards/{NAME}/matches", "writeMatches",
+     "Rate a match, or several one after the other: LB.MATCH", "db Idempotency-Key", "Match...",
+     "Played", &web_route_matches, false},
+    {HTTP_POST, "boards/{NAME}/predictions", "predictMatches",
+     "Chances in matches to come, which change nothing: LB.PREDICT", "db", "Pairing...",
+     "Predicted", &web_route_predictions, false},
+    {HTTP_POST, "results", "submitResults",
+     "Write results, each on several boards or on none: LB.SUBMIT",
+     "db hash create Idempotency-Key", "Submission...", "Submitted", &web_route_submit, false},
+    {HTTP_DELETE, "boards/{NAME}/members/{MEMBER}", "removeMember", "Remove a member: ZREM", "db",
+     NULL, "Removed", &web_route_remove, false},
+    {HTTP_PATCH, "boards/{NAME}/members/{MEMBER}/tags", "setTags",
+     "Set some of a member's tags: LB.TAG", "db", "Tags", "Tagged", &web_route_set_tags, false},
+    {HTTP_PUT, "boards/{NAME}/members/{MEMBER}/tags", "replaceTags",
+     "Set a member's tags, and take away those that are not named", "db", "Tags", "Tagged",
+     &web_route_replace_tags, false},
+    {HTTP_PUT, "bans/{MEMBER}", "banMember",
+     "Keep a member off the boards, from now on, and take it off them, meanwhile: LB.BAN",
+     "db shadow seconds match", NULL, "Banned", &web_route_ban, false},
+    {HTTP_DELETE, "bans/{MEMBER}", "unbanMember", "Lift all bans of a member: LB.UNBAN", "db", NULL,
+     "Unbanned", &web_route_unban, false},
+    {HTTP_GET, "leagues/{NAME}", "getLeague", "A league's tiers, the highest first: LB.LEAGUE INFO",
+     "db", NULL, "League", &web_route_league, false},
+    {HTTP_POST, "leagues/{NAME}/results", "writeLeagueResults",
+     "Write results in members' rooms: LB.LEAGUE ADD", "db hash Idempotency-Key", "Result...",
+     "LeagueResults", &web_route_league_results, false},
+    {HTTP_GET, "leagues/{NAME}/members/{MEMBER}", "getLeagueMember",
+     "A member's tier and room: LB.LEAGUE GET", "db", NULL, "LeagueMember",
+     &web_route_league_member, false},
+    {HTTP_DELETE, "leagues/{NAME}/members/{MEMBER}", "removeLeagueMember",
+     "Take a member out: LB.LEAGUE REMOVE", "db", NULL, "Removed", &web_route_leave_league, false},
+    {HTTP_GET, "server", "getServer", "Figures of the server", "", NULL, "Server",
+     &web_route_server, false},
+    {HTTP_GET, "server/events", "followServer", "event: server with Server, every second", "key",
+     NULL, "Server", &web_route_server, true},
+    {HTTP_GET, "server/history", "getHistory", "The last hour", "", NULL, "History",
+     &web_route_history, false},
+    {HTTP_GET, "slowlog", "getSlowlog", "The slow log", "count:1-128=128", NULL, "Slowlog",
+     &web_route_slowlog, false},
+    {HTTP_GET, "me", "getMe", "Who asks, and what the page may show", "", NULL, "Me", &web_route_me,
+     false},
+    {HTTP_POST, "stream-key", "makeStreamKey",
+     "A key with which one stream of events begins, for programs that can send no header there", "",
+     NULL, "StreamKey", &web_route_stream_key, false},
+    {HTTP_POST, "players", "makeGuest",
+     "A player with a random name, and a token for it: web-guests", "", NULL, "Guest", NULL, false},
+    {HTTP_POST, "login", "logIn", "Log in: sets a cookie", "", "Login", "Me", NULL, false},
+    {HTTP_POST, "logout", "logOut", "End the login", "", NULL, "Me", NULL, false},
+    {HTTP_GET, "openapi.json", "getOpenapi", "This document", "", NULL, "Document", NULL, false},
 };
+const unsigned web_operation_count = sizeof web_operations / sizeof web_operations[0];
 
-/* Kept, as it is a quarter of a megabyte to make anew. */
-struct web_gzip {
-    z_stream stream;
-};
-
-static void *web_gzip_allocate(void *context, unsigned count, unsigned size) {
-    (void)context;
-    return memory_allocate((size_t)count * size);
-}
-
-static void web_gzip_free(void *context, void *at) {
-    (void)context;
-    memory_free(at);
-}
-
-static struct web_gzip *web_gzip_create(int level) {
-    struct web_gzip *gzip = memory_allocate_zeroed(sizeof *gzip);
-    if (gzip == NULL) {
-        return NULL;
-    }
-    gzip->stream = (z_stream){.zalloc = web_gzip_allocate, .zfree = web_gzip_free};
-    if (deflateInit2(&gzip->stream, level, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL,
-                     Z_DEFAULT_STRATEGY) != Z_OK) {
-        memory_free(gzip);
-        return NULL;
-    }
-    return gzip;
-}
-
-static void web_gzip_destroy(struct web_gzip *gzip) {
-    if (gzip != NULL) {
-        (void)deflateEnd(&gzip->stream);
-        memory_free(gzip);
-    }
-}
-
-/* Only what gets shorter is put. false: it did not, or there is no memory. */
-static bool web_gzip_put(struct web_gzip *gzip, struct bytes text, struct buffer *out) {
-    z_stream *stream = &gzip->stream;
-    buffer_init(out, text.size);
-    char *at = buffer_reserve(out, text.size);
-    if (at == NULL || deflateReset(stream) != Z_OK) {
-        return false;
-    }
-    stream->next_in = (const Bytef *)text.at;
-    stream->avail_in = (unsigned)text.size;
-    stream->next_out = (Bytef *)at;
-    stream->avail_out = (unsigned)text.size;
-    if (deflate(stream, Z_FINISH) != Z_STREAM_END) {
-        return false;
-    }
-    buffer_commit(out, text.size - stream->avail_out);
-    return true;
-}
-
-static bool web_gzip_is_taken(const struct http_exchange *exchange) {
-    const char *accepted = http_request_header(exchange, "Accept-Encoding");
-    return accepted != NULL && http_request_quality(accepted, "gzip") > 0;
-}
-
-/* The text compressed, which stays there for the next one; empty: it is not compressed. */
-static struct bytes web_gzip_text(struct web *web, const struct http_exchange *exchange,
-                                  struct web_text *text) {
-    struct bytes none = {.at = NULL};
-    if (text->body.size < SIZE_MIN || text->body.size > SIZE_MAX_AT_ONCE || text->body.is_broken ||
-        !web_gzip_is_taken(exchange)) {
-        return none;
-    }
-    if (!text->was_packed) {
-        web->gzip = web->gzip != NULL ? web->gzip : web_gzip_create(LEVEL_AT_ONCE);
-        text->was_packed = true;
-        if (web->gzip != NULL &&
-            !web_gzip_put(web->gzip, buffer_bytes(&text->body), &text->packed)) {
-            buffer_deinit(&text->packed);
+static bool web_match(const struct http_target *target, const char *path) {
+    unsigned at = 2; /* behind api and v1 */
+    for (; *path != '\0' && at < target->segment_count; at++) {
+        struct bytes word = {.at = path, .size = strcspn(path, "/")};
+        if (word.at[0] != '{' && !bytes_equal(word, target->segments[at])) {
+            return false;
         }
+        path += word.size + (path[word.size] == '/');
     }
-    return buffer_bytes(&text->packed);
+    return *path == '\0' && at == target->segment_count;
 }
 
-static void web_gzip_file(struct bytes file, struct buffer *out) {
-    struct web_gzip *gzip = web_gzip_create(LEVEL_AT_START);
-    buffer_init(out, 0);
-    if (gzip != NULL && file.size >= SIZE_MIN && !web_gzip_put(gzip, file, out)) {
-        buffer_deinit(out);
-        buffer_init(out, 0);
-    }
-    web_gzip_destroy(gzip);
-}
-
-#define JSON_TYPE    "application/json; charset=utf-8"
-#define PROBLEM_TYPE "application/problem+json"
-
-/* ---- replies ---- */
-
-/* Browsers that know it refuse to make elements of text, whatever a script does. */
-#define NO_HTML "require-trusted-types-for 'script'; trusted-types 'none'"
-
-#define POLICY_BEGIN     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"
-#define POLICY_END       "; connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; "
-#define POLICY_OF_PAGE   "form-action 'self'; frame-ancestors 'none'; " NO_HTML
-#define POLICY_OF_FRAMES "form-action 'none'; frame-ancestors *; " NO_HTML
-
-#define HEADERS_OF_ALL                                                                             \
-    {"Referrer-Policy", "no-referrer"}, {"Cross-Origin-Resource-Policy", "same-origin"}, {         \
-        "Permissions-Policy", "camera=(), microphone=(), geolocation=(), payment=()"               \
-    }
-#define HEADERS_WITHOUT_FRAMES                                                                     \
-    {"X-Frame-Options", "DENY"}, {                                                                 \
-        "Cross-Origin-Opener-Policy", "same-origin"                                                \
-    }
-
-void web_add_headers(struct http_exchange *exchange) {
-    static const struct http_header common[] = {
-        {"Content-Security-Policy", POLICY_BEGIN POLICY_END POLICY_OF_PAGE},
-        HEADERS_OF_ALL,
-        HEADERS_WITHOUT_FRAMES,
-        {.name = NULL},
-    };
-    struct http_reply *reply = &exchange->reply;
-    const struct web_request *request = exchange->own;
-    reply->common = common;
-    if (request != NULL && (request->web->origin_count > 0 || request->web->is_open)) {
-        http_reply_header(reply, "Vary", "Origin");
-    }
-    if (request != NULL && request->origin != NULL) {
-        http_reply_header(reply, "Access-Control-Allow-Origin", request->origin);
-        http_reply_header(reply, "Access-Control-Expose-Headers",
-                          "Retry-After, Idempotent-Replayed");
-    }
-}
-
-/* Errors of the listener are problem documents here, too. text ends with a newline. */
-static void web_print_refusal(struct http_exchange *exchange, const char *text) {
-    struct http_reply *reply = &exchange->reply;
-    struct json json = web_json(&reply->body);
-    size_t size = strlen(text);
-    const struct bytes detail = {.at = text, .size = size > 0 ? size - 1 : 0};
-    const struct bytes none = {.at = NULL};
-    web_query_put_problem(&json, reply->status, detail, none, -1);
-    reply->content_type = PROBLEM_TYPE;
-    reply->header_count = 0;
-    reply->is_kept = false;
-    web_add_headers(exchange);
-}
-
-void web_answer_error(struct http_exchange *exchange, struct bytes problem) {
-    struct http_reply *reply = &exchange->reply;
-    buffer_clear(&reply->body);
-    buffer_append(&reply->body, problem.at, problem.size);
-    reply->content_type = PROBLEM_TYPE;
-    reply->header_count = 0;
-    web_add_headers(exchange);
-    http_exchange_ready(exchange);
-}
-
-static void web_begin_answer(struct http_exchange *exchange, unsigned status) {
-    struct http_reply *reply = &exchange->reply;
-    const struct web_request *request = exchange->own;
-    reply->status = status;
-    reply->content_type = status < 400 ? JSON_TYPE : PROBLEM_TYPE;
-    reply->header_count = 0;
-    web_add_headers(exchange);
-    if (request->cookie[0] != '\0') {
-        http_reply_header(reply, "Set-Cookie", request->cookie);
-    }
-}
-
-void web_answer_text(struct web_request *request, struct web_text *text) {
-    struct http_exchange *exchange = request->exchange;
-    struct http_reply *reply = &exchange->reply;
-    web_begin_answer(exchange, 200);
-    if (text->is_public) {
-        /* What anybody may read, caches between may keep for a moment, and ask then whether it is another one. */
-        const char *known = http_request_header(exchange, "If-None-Match");
-        snprintf(request->tag, sizeof request->tag, "W/\"%016llx\"",
-                 (unsigned long long)XXH3_64bits(text->body.at, text->body.size));
-        reply->is_kept = true;
-        http_reply_header(reply, "Cache-Control", "public, max-age=1");
-        http_reply_header(reply, "Vary", "Authorization, Cookie, Accept-Encoding");
-        http_reply_header(reply, "ETag", request->tag);
-        if (known != NULL && strstr(known, request->tag) != NULL) {
-            reply->status = 304;
-            reply->fixed = BYTES("");
-        }
-    }
-    struct bytes packed = web_gzip_text(request->web, exchange, text);
-    struct bytes body = packed.size > 0 ? packed : buffer_bytes(&text->body);
-    if (packed.size > 0) {
-        http_reply_header(reply, "Content-Encoding", "gzip");
-    }
-    if (text->is_for_one && packed.size == 0) {
-        struct buffer empty = reply->body;
-        reply->body = text->body;
-        text->body = empty;
-    } else if (reply->fixed.at == NULL) {
-        buffer_append(&reply->body, body.at, body.size);
-    }
-    http_exchange_ready(exchange);
-}
-
-void web_answer(struct http_exchange *exchange, struct web_query *query) {
-    struct http_reply *reply = &exchange->reply;
-    struct web_request *request = exchange->own;
-    bool is_read = query->route != NULL && !query->route->writes;
-    if (is_read && query->status == 200 && !query->out.is_broken) {
-        struct web_text text = {.body = query->out, .is_for_one = true};
-        text.is_public = query->user.is_public && !query->route->is_for_all;
-        web_answer_text(request, &text);
-        query->out = text.body;
-        buffer_deinit(&text.packed);
-        return;
-    }
-    struct buffer body = reply->body;
-    web_begin_answer(exchange, query->status);
-    unsigned repeated = query->write.has_ids ? web_write_count_repeated(query) : 0;
-    if (repeated > 0 && repeated == query->write.result_count) {
-        http_reply_header(reply, "Idempotent-Replayed", "true");
-    }
-    reply->retry_s = (query->status == 503 || query->status == 429) && query->retry_s > 0
-                         ? query->retry_s
-                         : reply->retry_s;
-    reply->body = query->out;
-    query->out = body;
-    if (exchange->body.at == NULL) { /* whose room is used again */
-        struct buffer empty = exchange->body;
-        exchange->body = query->write.body;
-        query->write.body = empty;
-    }
-    http_exchange_ready(exchange);
-}
-
-/* ---- files: every view has an address of its own, and the page that it loads is the same ---- */
-
-static const struct web_file *web_files_find(struct bytes name) {
-    for (const struct web_file *file = web_files; file->name != NULL; file++) {
-        if (bytes_equal(name, bytes_from_text(file->name))) {
-            return file;
+const struct web_operation *web_find_operation(enum http_method method,
+                                               const struct http_target *target) {
+    for (unsigned i = 0; i < web_operation_count; i++) {
+        const struct web_operation *operation = &web_operations[i];
+        if (operation->method == (method == HTTP_HEAD ? HTTP_GET : method) &&
+            web_match(target, operation->path)) {
+            return operation;
         }
     }
     return NULL;
 }
 
-static bool web_files_begins_with(const struct http_target *target, const char *word) {
-    return bytes_equal(target->segments[0], bytes_from_text(word));
-}
-
-/* false: there is none at this address. */
-static bool web_files_answer(struct http_exchange *exchange, const struct http_target *target) {
-    static const char *const views[] = {"", "boards", "server", "login", "embed"};
-    struct http_reply *reply = &exchange->reply;
-    const char *accept = http_request_header(exchange, "Accept");
-    bool is_view = false;
-    if (web_files_begins_with(target, "api")) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
-        is_view |= web_files_begins_with(target, views[i]);
-    }
-    bool is_name = target->segment_count == 1 && target->segments[0].size > 0;
-    const struct web_file *file = is_name ? web_files_find(target->segments[0]) : NULL;
-    if (file == NULL && !is_view && (accept == NULL || strstr(accept, "text/html") == NULL)) {
-        return false;
-    }
-    if (file == NULL) {
-        file = web_files_find(BYTES("index.html"));
-        /* Somebody has typed an address that does not exist: the page says so, with a way on. */
-        reply->status = is_view ? reply->status : 404;
-    }
-    const char *known = http_request_header(exchange, "If-None-Match");
-    reply->content_type = file->type;
-    reply->is_kept = true;
-    http_reply_header(reply, "Cache-Control", "no-cache");
-    http_reply_header(reply, "ETag", file->tag);
-    http_reply_header(reply, "Vary", "Accept-Encoding");
-    /* They may show pictures, where the page itself may not; and other sites may show some of them in a frame. */
-    const struct web *web = ((const struct web_request *)exchange->own)->web;
-    static const struct http_header of_frames[] = {HEADERS_OF_ALL, {.name = NULL}};
-    static const struct http_header of_page[] = {
-        HEADERS_OF_ALL, HEADERS_WITHOUT_FRAMES, {.name = NULL}};
-    bool may_frame = web_files_begins_with(target, "embed");
-    reply->common = may_frame ? of_frames : of_page;
-    http_reply_header(reply, "Content-Security-Policy",
-                      may_frame ? web->policy_of_frames : web->policy);
-    if (reply->status == 200 && known != NULL && strstr(known, file->tag) != NULL) {
-        reply->status = 304;
-        reply->fixed = BYTES("");
-    } else {
-        const struct buffer *packed = &web->files_packed[file - web_files];
-        reply->fixed = (struct bytes){.at = (const char *)file->at, .size = file->size};
-        if (packed->size > 0 && web_gzip_is_taken(exchange)) {
-            reply->fixed = buffer_bytes(packed);
-            http_reply_header(reply, "Content-Encoding", "gzip");
+/* Bits of the methods that the path has. */
+static unsigned web_find_methods(const struct http_target *target) {
+    unsigned methods = 0;
+    for (unsigned i = 0; i < web_operation_count; i++) {
+        if (web_match(target, web_operations[i].path)) {
+            methods |= 1U << web_operations[i].method;
         }
     }
-    http_exchange_ready(exchange);
-    return true;
-}
-
-/* ---- the pace: see web_query.h ---- */
-
-enum { EXPECTED_NS = 20000 }; /* until the answer says how long it took */
-
-static void web_pace_refill(struct web *web) {
-    enum { SECOND_MS = 1000, NS_PER_MS = 1000000, BURST_MS = 500 };
-    static const int64_t shares[2] = {WEB_REQUEST_SHARE, WEB_VIEW_SHARE};
-    int64_t now_ms = http_server_now(web->http);
-    int64_t passed_ms = now_ms - web->budgets_at_ms;
-    web->budgets_at_ms = now_ms;
-    for (int i = 0; i < 2; i++) {
-        int64_t most = (int64_t)BURST_MS * NS_PER_MS / shares[i];
-        passed_ms = passed_ms < SECOND_MS ? passed_ms : SECOND_MS;
-        web->budgets_ns[i] += passed_ms * NS_PER_MS / shares[i];
-        web->budgets_ns[i] = web->budgets_ns[i] < most ? web->budgets_ns[i] : most;
-    }
-}
-
-static void web_pace_ask(struct web *web, struct web_query *query) {
-    web->budgets_ns[query->is_view] -= EXPECTED_NS;
-    query->state = WEB_QUERY_ASKED;
-    query->was_asked = true;
-    http_server_ask(web->http, &query->ask);
-}
-
-void web_note_answer(struct web *web, const struct web_query *query) {
-    web->budgets_ns[query->is_view] += EXPECTED_NS - (int64_t)query->elapsed_ns;
-    web->answered_ns += query->elapsed_ns;
-}
-
-void web_put_again(struct web *web, struct web_query *query) {
-    struct web_pending *pending = &web->pending[query->is_view];
-    query->state = WEB_QUERY_WAITS;
-    web->pending_count++;
-    query->previous = pending->last;
-    LIST_APPEND(pending->first, pending->last, query);
-}
-
-/* It waits no more. */
-static void web_pace_leave(struct web *web, struct web_query *query) {
-    struct web_pending *pending = &web->pending[query->is_view];
-    if (pending->last == query) {
-        pending->last = query->previous;
-    }
-    LIST_PART(pending->first, query);
-    web->pending_count--;
-}
-
-void web_put(struct web *web, struct web_query *query) {
-    struct web_pending *pending = &web->pending[query->is_view];
-    web_pace_refill(web);
-    if (pending->first == NULL && web->budgets_ns[query->is_view] > 0) {
-        web_pace_ask(web, query);
-        return;
-    }
-    /* What is begun is finished first: so under load some are, and not none. */
-    if (query->round > 0 || pending->first == NULL) {
-        query->state = WEB_QUERY_WAITS;
-        web->pending_count++;
-        LIST_JOIN(pending->first, query);
-        pending->last = pending->last != NULL ? pending->last : query;
-    } else {
-        web_put_again(web, query);
-    }
-}
-
-/* ---- what an address may do ---- */
-
-static int64_t web_pace_refill_rate(const struct web_rates *rates, const struct web_rate *rate,
-                                    int64_t now_ms) {
-    int64_t passed_ms = now_ms - rate->at_ms;
-    bool is_full = passed_ms > (rates->most - rate->left) / rates->per_ms;
-    return is_full ? rates->most : rate->left + passed_ms * rates->per_ms;
-}
-
-/* Its place; one of those that has most left, where all are taken. */
-static struct web_rate *web_pace_find_rate(struct web_rates *rates, uint64_t seed,
-                                           struct auth_guard_address address, int64_t now_ms) {
-    uint64_t mixed = (address.high ^ seed) * UINT64_C(0x9e3779b97f4a7c15) ^ address.low;
-    mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-    struct web_rate *ways =
-        &rates->at[(mixed >> 32) % (WEB_RATES_MAX / WEB_RATE_WAYS) * WEB_RATE_WAYS];
-    struct web_rate *fullest = &ways[0];
-    int64_t most = INT64_MIN;
-    for (unsigned i = 0; i < WEB_RATE_WAYS; i++) {
-        if (ways[i].at_ms != 0 && ways[i].address.high == address.high &&
-            ways[i].address.low == address.low) {
-            return &ways[i];
-        }
-        int64_t left =
-            ways[i].at_ms == 0 ? INT64_MAX : web_pace_refill_rate(rates, &ways[i], now_ms);
-        if (left > most) {
-            fullest = &ways[i];
-            most = left;
-        }
-    }
-    *fullest = (struct web_rate){.address = address, .at_ms = now_ms, .left = rates->most};
-    return fullest;
-}
-
-unsigned web_take_rate(struct web *web, struct web_rates *rates,
-                       const struct http_exchange *exchange, int64_t units) {
-    enum { MS_PER_S = 1000 };
-    char text[HTTP_ADDRESS_MAX];
-    char address[HTTP_ADDRESS_MAX + 4];
-    if (rates->per_ms == 0 || http_exchange_is_local(exchange)) {
-        return 0;
-    }
-    (void)http_exchange_peer(exchange, text);
-    snprintf(address, sizeof address, strchr(text, ':') != NULL ? "[%s]:0" : "%s:0", text);
-    int64_t now_ms = http_server_now(web->http) + 1; /* 0: a free place */
-    struct web_rate *rate =
-        web_pace_find_rate(rates, web->rate_seed, auth_guard_address(address), now_ms);
-    rate->left = web_pace_refill_rate(rates, rate, now_ms);
-    rate->at_ms = now_ms;
-    if (rate->left < rates->least) {
-        return (unsigned)((rates->least - rate->left - 1) / (MS_PER_S * rates->per_ms) + 1);
-    }
-    rate->left -= units; /* below 0: a request is taken as a whole, and the next ones wait */
-    return 0;
-}
-
-bool web_take_memory(struct web *web, size_t size) {
-    if (web->memory_size + size > WEB_MEMORY_MAX) {
-        return false;
-    }
-    web->memory_size += size;
-    return true;
-}
-
-void web_give_memory(struct web *web, size_t size) {
-    CHECK(web->memory_size >= size);
-    web->memory_size -= size;
-}
-
-void web_take_back(struct web *web, struct web_query *query) {
-    web_pace_leave(web, query);
-    query->state = WEB_QUERY_NEW;
+    return (methods >> HTTP_GET & 1) != 0 ? methods | 1U << HTTP_HEAD : methods;
 }
 
 /* ---- requests ---- */
-
-void web_note_verdict(const struct web_query *query) {
-    if (query->verdict == WEB_LOGIN_NEEDED && query->identity.kind == WEB_USER) {
-        web_login_forget_known(query->web, query->address);
-    }
-}
-
-static void web_request_is_answered(struct web_query *query) {
-    struct web_request *request = query->owner;
-    request->query = NULL;
-    web_note_verdict(query);
-    if (request->exchange->stage == HTTP_WAITS) {
-        web_answer(request->exchange, query);
-    }
-    web_query_leave(query);
-}
-
-bool web_may_put(struct web_request *request) {
-    if (request->web->pending_count >= WEB_PENDING_MAX) {
-        http_exchange_refuse(request->exchange, 503, "too many requests wait for the server\n");
-        return false;
-    }
-    return true;
-}
-
-void web_run(struct web_request *request, struct web_query *query) {
-    struct web *web = request->web;
-    if (query->route->writes) {
-        query->is_counted = true;
-        atomic_fetch_add(&web->write_count, 1);
-        if (atomic_load(&web->is_draining)) {
-            web_query_leave(query);
-            http_exchange_refuse(request->exchange, 503, "the server ends: this was not done\n");
-            return;
-        }
-    }
-    if (!web_may_put(request)) {
-        web_query_leave(query);
-        return;
-    }
-    request->query = query;
-    query->owner = request;
-    query->done = web_request_is_answered;
-    http_exchange_wait(request->exchange, WEB_LIMIT_MS);
-    web_query_run(query);
-}
 
 /* "abc", or abc: an id of a result. The exchange has the header as long as it lives, which is long enough: words are
  * read by the engine also behind that, so the query has a copy. */
@@ -548,7 +181,7 @@ static bool web_take_body(struct web_request *request, struct web_query *query) 
     unsigned count = query->write.weight > 0 ? query->write.weight : 1;
     struct web *web = request->web;
     unsigned retry_s =
-        web_take_rate(web, &web->result_rates, exchange, (int64_t)WEB_RESULT_UNITS * count);
+        web_answer_take_rate(web, &web->result_rates, exchange, (int64_t)WEB_RESULT_UNITS * count);
     if (retry_s > 0) {
         web_query_error(query, 429,
                         "this address has written too many results: see web-write-rate");
@@ -561,7 +194,7 @@ static bool web_take_body(struct web_request *request, struct web_query *query) 
     return true;
 }
 
-void web_run_as(struct web_request *request, const struct web_identity *identity) {
+static void web_run_as(struct web_request *request, const struct web_identity *identity) {
     struct web *web = request->web;
     struct http_exchange *exchange = request->exchange;
     char address[HTTP_ADDRESS_MAX];
@@ -569,8 +202,11 @@ void web_run_as(struct web_request *request, const struct web_identity *identity
     who.is_exposed = !http_exchange_peer(exchange, address) && !http_server_is_secure(web->http);
     bool may_be_kept =
         !request->is_alone && !request->wants_stream && exchange->method <= HTTP_HEAD;
-    if (may_be_kept && web_kept_answer(request, &who)) {
+    if (may_be_kept && web_answer_again(request, &who)) {
         return;
+    }
+    if (request->wants_login) {
+        web_views_check_logins(web); /* one may have ended */
     }
     struct web_query *query = web_query_create(web);
     if (query == NULL) {
@@ -578,19 +214,24 @@ void web_run_as(struct web_request *request, const struct web_identity *identity
         return;
     }
     query->identity = who;
-    query->route = request->operation != NULL ? request->operation->route : NULL;
     query->answer = request->answer;
     memcpy(query->address, address, sizeof address);
-    if (!web_query_parse(query, exchange->method, exchange->target) ||
+    if (request->wants_login) { /* the reply says who it is now */
+        query->route = &web_route_me;
+        web_answer_run(request, query);
+        return;
+    }
+    const struct web_operation *operation = request->operation;
+    if (!web_query_parse(query, operation != NULL ? operation->route : NULL, exchange->target) ||
         !web_take_body(request, query)) {
         web_answer(exchange, query);
         web_query_leave(query);
     } else if (request->wants_stream) {
         web_views_add(web, request, query);
     } else if (may_be_kept && query->route->is_kept && query->since.at == NULL) {
-        web_kept_run(request, query);
+        web_answer_run_for_many(request, query);
     } else {
-        web_run(request, query);
+        web_answer_run(request, query);
     }
 }
 
@@ -648,7 +289,7 @@ static void web_answer_preflight(struct web_request *request, unsigned methods) 
     }
     reply->status = 204;
     reply->content_type = NULL;
-    web_add_headers(exchange);
+    web_answer_add_headers(exchange);
     if (is_for_all) {
         methods &= 1U << HTTP_GET | 1U << HTTP_HEAD;
     }
@@ -756,10 +397,10 @@ static void web_handle_api(struct web *web, struct web_request *request,
     bool is_log_in = target->segment_count == 3 && web_is_path(target, 2, "login");
     bool is_log_out = target->segment_count == 3 && web_is_path(target, 2, "logout");
     bool writes = exchange->method > HTTP_HEAD;
-    const struct web_operation *operation = web_openapi_find(exchange->method, target);
+    const struct web_operation *operation = web_find_operation(exchange->method, target);
     request->operation = operation;
     request->answer = operation != NULL ? web->answers[operation - web_operations] : NULL;
-    unsigned methods = operation == NULL ? web_openapi_find_methods(target) : 0;
+    unsigned methods = operation == NULL ? web_find_methods(target) : 0;
     if (web_is_of_other_site(exchange)) {
         request->origin = web_find_origin(web, exchange);
         if (request->origin == NULL) {
@@ -839,20 +480,13 @@ static void web_handle(void *context, struct http_exchange *exchange) {
         http_exchange_refuse(exchange, 400, "%s\n", wrong);
     } else if (is_of_api && target.segment_count == version + 2 && exchange->method <= HTTP_HEAD &&
                web_is_path(&target, version + 1, "openapi.json")) {
-        exchange->reply.content_type = JSON_TYPE;
-        web_add_headers(exchange);
-        exchange->reply.fixed = buffer_bytes(&web->openapi);
-        if (web->openapi_packed.size > 0 && web_gzip_is_taken(exchange)) {
-            exchange->reply.fixed = buffer_bytes(&web->openapi_packed);
-            http_reply_header(&exchange->reply, "Content-Encoding", "gzip");
-        }
-        http_exchange_ready(exchange);
+        web_answer_document(exchange);
     } else if (version > 0) {
         web_handle_api(web, request, &target);
     } else if (exchange->method > HTTP_HEAD) {
         exchange->reply.allowed = 1U << HTTP_GET | 1U << HTTP_HEAD;
         http_exchange_refuse(exchange, 405, "only paths of the API are written to\n");
-    } else if (!web_files_answer(exchange, &target)) {
+    } else if (!web_answer_file(exchange, &target)) {
         http_exchange_refuse(exchange, 404, "there is no such page\n");
     }
 }
@@ -868,7 +502,7 @@ static void web_leave(void *context, struct http_exchange *exchange) {
         web_query_leave(request->query);
     }
     web_views_leave(web, request);
-    web_kept_leave(request);
+    web_answer_leave(request);
     if (web->spare_request_count < WEB_SPARE_MAX) {
         request->next = web->spare_requests;
         web->spare_requests = request;
@@ -880,17 +514,9 @@ static void web_leave(void *context, struct http_exchange *exchange) {
 
 static void web_step(void *context, int64_t now_ms) {
     struct web *web = context;
-    /* Ask what waits, as far as it may be asked now. */
-    web_pace_refill(web);
-    for (int i = 0; i < 2; i++) {
-        while (web->pending[i].first != NULL && web->budgets_ns[i] > 0) {
-            struct web_query *query = web->pending[i].first;
-            web_pace_leave(web, query);
-            web_pace_ask(web, query);
-        }
-    }
+    web_query_step(web);
     web_views_step(web, now_ms);
-    web_kept_step(web);
+    web_answer_step(web);
     web_figures_step_history(web, now_ms);
 }
 
@@ -898,7 +524,7 @@ static void web_step(void *context, int64_t now_ms) {
 
 static void web_drop(void *context, struct ask *ask) {
     struct web *web = context;
-    if (http_ask_drop_login(ask) || web_kept_drop(web, ask)) {
+    if (http_ask_drop_login(ask) || web_answer_drop(web, ask)) {
         return;
     }
     struct web_query *query = (struct web_query *)ask;
@@ -915,7 +541,7 @@ static void web_end(void *context) {
     for (int i = 0; i < 2; i++) {
         while (web->pending[i].first != NULL) {
             struct web_query *query = web->pending[i].first;
-            web_take_back(web, query);
+            web_query_take_back(web, query);
             if (query != web->history.query) {
                 web_query_destroy(query);
             }
@@ -948,16 +574,6 @@ static bool web_read_data(struct web *web, const char *text, char *error) {
         return false;
     }
     return true;
-}
-
-static void web_print_policy(const struct web *web, const char *rest, char *out) {
-    int size = snprintf(out, WEB_POLICY_MAX, POLICY_BEGIN);
-    for (unsigned i = 0; i < web->avatars.origin_count; i++) {
-        struct bytes origin = web->avatars.origins[i];
-        size += snprintf(out + size, WEB_POLICY_MAX - (size_t)size, " %.*s", (int)origin.size,
-                         origin.at);
-    }
-    snprintf(out + size, WEB_POLICY_MAX - (size_t)size, POLICY_END "%s", rest);
 }
 
 /* "https://cdn.example.com:8443": nothing that ends a part of the policy. */
@@ -1023,8 +639,6 @@ static bool web_read_avatars(struct web *web, const char *text, char *error) {
                  WEB_ORIGINS_MAX);
         return false;
     }
-    web_print_policy(web, POLICY_OF_PAGE, web->policy);
-    web_print_policy(web, POLICY_OF_FRAMES, web->policy_of_frames);
     return true;
 }
 
@@ -1033,11 +647,7 @@ static void web_free(struct web *web) {
     web_login_deinit_sessions(&web->sessions);
     web_login_deinit_sessions(&web->stream_keys);
     buffer_deinit(&web->openapi);
-    buffer_deinit(&web->openapi_packed);
-    for (unsigned i = 0; i < WEB_FILES_MAX; i++) {
-        buffer_deinit(&web->files_packed[i]);
-    }
-    web_gzip_destroy(web->gzip);
+    web_answer_deinit(web);
     web->spare_max = 0;
     web_query_free_spare(web);
     struct web_request *request;
@@ -1058,6 +668,7 @@ static struct web *web_create(struct server *server, char *error) {
         return NULL;
     }
     web->settings = settings;
+    web->run_as = web_run_as;
     web->spare_max = WEB_SPARE_MAX;
     snprintf(error, HTTP_ERROR_MAX, "web-port: out of memory");
     if (!web_login_init_sessions(&web->sessions, settings->web_session_timeout_s * 1000) ||
@@ -1071,19 +682,13 @@ static struct web *web_create(struct server *server, char *error) {
     }
     web_reply_read_schemas(web, web_operations, web_operation_count);
     struct json json = web_json(&web->openapi);
-    web_openapi_put(&json);
+    web_openapi_put(&json, web_operations, web_operation_count);
     if (web->openapi.is_broken) {
         snprintf(error, HTTP_ERROR_MAX, "web-port: out of memory");
         web_free(web);
         return NULL;
     }
-    web_gzip_file(buffer_bytes(&web->openapi), &web->openapi_packed);
-    for (unsigned i = 0; web_files[i].name != NULL; i++) {
-        CHECK(i < WEB_FILES_MAX);
-        web_gzip_file(
-            (struct bytes){.at = (const char *)web_files[i].at, .size = web_files[i].size},
-            &web->files_packed[i]);
-    }
+    web_answer_init(web);
     digest_random((char *)&web->rate_seed, sizeof web->rate_seed);
     web->result_rates.per_ms = settings->web_write_rate;
     web->result_rates.most = WEB_RESULTS_BURST_S * WEB_RESULT_UNITS * settings->web_write_rate;
@@ -1100,7 +705,7 @@ static struct web *web_create(struct server *server, char *error) {
         .step_ms = WEB_SAMPLE_MS / 10,
         .drop = web_drop,
         .end = web_end,
-        .print_refusal = web_print_refusal,
+        .print_refusal = web_answer_print_refusal,
     };
     return web;
 }
@@ -1161,7 +766,7 @@ void web_stop(struct web *web) {
         held = next;
     }
     web->engine.held_first = NULL;
-    web_kept_end(web);
+    web_answer_end(web);
 }
 
 void web_destroy(struct web *web) {

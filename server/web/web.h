@@ -3,11 +3,12 @@
  *     exchange (http.h) --- web_query --- engine          a request
  *     stream                   --- view --------- query          viewers of one page share a view
  *
- * Files: web.c (requests, replies, the files that the browser loads, the pace), web_query.h (what all share), web_query.c
- * (rounds of commands), web_engine.c (users and their commands: the engine's side), web_openapi.c (the tables of routes
- * and schemas, and the document that is written from them), web_reply.c (answers, by their schemas),
- * web_boards.c, web_figures.c and web_results.c (routes), web_write.c (bodies), web_views.c (server-sent events), web_kept.c (answers that are
- * given again), web_login.c (cookies). All but
+ * Files, each of which calls only those behind it: web.c (the table of routes, and requests on their way to one), web_views.c
+ * (server-sent events), web_login.c (cookies, keys, guests), web_answer.c (answers on their way out, and those that are
+ * given again), web_boards.c, web_figures.c and web_results.c (routes), web_reply.c (answers, by their schemas),
+ * web_openapi.c (the schemas, and the document that is written from them and the table), web_write.c (bodies),
+ * web_query.c (rounds of commands, and their pace), web_engine.c (users and their commands: the engine's side), value.c
+ * (its replies). What all share is in web_query.h. All but
  * the engine's side runs on the HTTP thread. */
 #ifndef SERVER_WEB_H
 #define SERVER_WEB_H

@@ -5,7 +5,6 @@
 #include "codec/decimal.h"
 #include "codec/glob.h"
 #include "server/web/web_query.h"
-#include "skiplist/keyspace/league.h"
 #include "skiplist/keyspace/registry.h"
 
 /* ---- a cursor: "0", or the part and the cursor within it ---- */
@@ -97,16 +96,12 @@ static bool web_boards_ask_list(struct web_query *query) {
     return true;
 }
 
-/* A room of a league, or an archive of one, by its name; a plain board that is called so has no period. */
+/* By its name; a plain board that is called so has no period. */
 static bool web_boards_is_room(struct bytes name, struct value_reader board) {
-    struct bytes room = name;
-    struct bytes prefix;
-    struct bytes inner;
-    struct league_entry entry;
+    struct bytes base;
     struct value_reader period;
-    bool is_archive = registry_roll_archive_board(name, &room);
-    return league_parse_room(is_archive ? room : name, &prefix, &inner, &entry) &&
-           (is_archive ||
+    return registry_board_names_room(name) &&
+           (registry_roll_archive_board(name, &base) ||
             (value_find(board, BYTES("period"), &period) && value_next(&period).kind == VALUE_MAP));
 }
 
@@ -377,8 +372,10 @@ static bool web_boards_print_member(struct web_query *query) {
     return web_reply_end(query);
 }
 
-const struct web_route web_route_member = {
-    .ask = web_boards_ask_member, .print = web_boards_print_member, .is_kept = true};
+const struct web_route web_route_member = {.ask = web_boards_ask_member,
+                                           .print = web_boards_print_member,
+                                           .is_of_member = true,
+                                           .is_kept = true};
 
 /* ---- searching by the names that are shown ---- */
 

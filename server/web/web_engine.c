@@ -55,8 +55,8 @@ static bool web_engine_add_patterns(struct acl_user *user, const char *patterns,
 bool web_engine_init(struct web_engine *engine, struct server *server, char *error) {
     const char *patterns = server->settings.web_public;
     *engine = (struct web_engine){.server = server,
-                                  .info = web_query_command_number(BYTES("info")),
-                                  .slowlog_get = web_query_command_number(BYTES("slowlog|get"))};
+                                  .info = command_find_original(BYTES("info")),
+                                  .slowlog_get = command_find_original(BYTES("slowlog|get"))};
     if (patterns == NULL || patterns[strspn(patterns, " ")] == '\0') {
         return true;
     }

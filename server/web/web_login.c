@@ -222,31 +222,7 @@ static void web_login_end(struct web *web, const struct web_request *request, bo
     struct web_session *session = web_login_take_cookie(web, request->exchange, is_secure);
     if (session != NULL) {
         web_login_end_session(session);
-        web_views_check_logins(web);
     }
-}
-
-/* ---- logins by header that were right ---- */
-
-void web_login_forget_known(struct web *web, const char *address) {
-    for (unsigned i = 0; i < WEB_KNOWN_MAX; i++) {
-        if (strcmp(web->known[i].address, address) == 0) {
-            explicit_bzero(&web->known[i], sizeof web->known[i]);
-        }
-    }
-}
-
-static void web_login_reply_me(struct web *web, struct web_request *request,
-                               const struct web_identity *identity) {
-    struct web_query *query = web_query_create(web);
-    if (query == NULL) {
-        http_exchange_refuse(request->exchange, 503, "out of memory\n");
-        return;
-    }
-    query->identity = *identity;
-    query->route = &web_route_me;
-    query->answer = request->answer;
-    web_run(request, query);
 }
 
 static void web_login_is_answered(void *context, struct http_login_ask *login) {
@@ -258,7 +234,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     bool was_secure, is_posted = request->wants_login;
     request->login = NULL;
     if (login->verdict != HTTP_LOGIN_OK && !login->given.is_player) {
-        web_login_forget_known(web, login->given.address);
+        web_answer_forget_known(web, login->given.address);
     }
     if (exchange->stage != HTTP_WAITS) {
         return; /* it has waited too long */
@@ -281,7 +257,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
         snprintf(known->address, sizeof known->address, "%s", login->given.address);
         snprintf(known->given, sizeof known->given, "%s",
                  identity.is_token ? "" : login->given.user);
-        web_run_as(request, &identity);
+        web->run_as(request, &identity);
         return;
     }
     web_login_end(web, request, &was_secure);
@@ -291,7 +267,7 @@ static void web_login_is_answered(void *context, struct http_login_ask *login) {
     bool is_secure =
         http_server_is_secure(web->http) || (origin != NULL && strncmp(origin, "https://", 8) == 0);
     web_login_set_cookie(request, is_secure, token, WEB_TOKEN_SIZE);
-    web_login_reply_me(web, request, &identity);
+    web->run_as(request, &identity);
 }
 
 void web_login_log_in(struct web_request *request) {
@@ -355,7 +331,7 @@ void web_login_by_header(struct web_request *request) {
     }
     if (found != NULL) {
         http_ask_destroy_login(login);
-        web_run_as(request, &found->identity);
+        web->run_as(request, &found->identity);
         return;
     }
     /* Players' tokens are looked at here, so that the engine does not wait for their signatures. */
@@ -426,7 +402,7 @@ void web_login_by_key(struct web_request *request, struct bytes key) {
     if (*query == '&') {
         *query = '?'; /* the first parameter was the key */
     }
-    web_run_as(request, &identity);
+    web->run_as(request, &identity);
 }
 
 void web_login_log_out(struct web *web, struct web_request *request) {
@@ -435,7 +411,7 @@ void web_login_log_out(struct web *web, struct web_request *request) {
     web_login_end(web, request, &is_secure);
     identity.is_local = http_exchange_is_local(request->exchange);
     web_login_set_cookie(request, is_secure, "", 0);
-    web_login_reply_me(web, request, &identity);
+    web->run_as(request, &identity);
 }
 
 /* ---- guests ---- */
@@ -459,7 +435,7 @@ void web_login_make_guest(struct web_request *request) {
             exchange, 403, "web-guests is '%s': there is no hs256 player-key of this name\n", kid);
         return;
     }
-    unsigned retry_s = web_take_rate(web, &web->guest_rates, exchange, WEB_GUEST_UNITS);
+    unsigned retry_s = web_answer_take_rate(web, &web->guest_rates, exchange, WEB_GUEST_UNITS);
     if (retry_s > 0) {
         exchange->reply.retry_s = retry_s;
         http_exchange_refuse(exchange, 429,

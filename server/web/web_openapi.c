@@ -1,145 +1,11 @@
-/* The table of routes, and the API as an OpenAPI 3.1 document, which is written from it and from the schemas and
- * parameters that its rows name.
+/* The schemas and parameters that the rows of the table of routes (web.c) name, and the API as an OpenAPI 3.1 document,
+ * which is written from all these.
  *
  * A schema's text is the inside of a shape (server/dispatch/shape.h). What it takes from a reply has that reply's
  * types and descriptions. web_reply.c writes answers by it. A number (#) stands there as one or as its text. */
 #include <stdio.h>
 
 #include "server/web/web_query.h"
-
-/* ---- routes ---- */
-
-enum { FIRST = 2 /* behind api and v1 */ };
-
-#define GROUP "hash data where tags rating"
-#define PAGE  "db from count:1-200=25 " GROUP " since"
-
-const struct web_operation web_operations[] = {
-    {HTTP_GET, "boards", "listBoards", "Boards, in steps", "match cursor count:1-200=100 rooms db",
-     NULL, "Boards", &web_route_list, false},
-    {HTTP_GET, "boards/{NAME}", "getBoard", "A board", "db where", NULL, "Board", &web_route_board,
-     false},
-    {HTTP_GET, "boards/{NAME}/page", "getPage", "Rows by rank", PAGE, NULL, "Page", &web_route_page,
-     false},
-    {HTTP_GET, "boards/{NAME}/events", "followPage",
-     "event: page with a Page whenever it has changed; event: gone with a Problem", PAGE " key",
-     NULL, "Page", &web_route_page, true},
-    {HTTP_GET, "boards/{NAME}/search", "searchMembers", "Members that begin with q",
-     "db q count:1-50=25 cursor by " GROUP, NULL, "Found", &web_route_search, false},
-    {HTTP_GET, "boards/{NAME}/histogram", "getHistogram", "Bins and quantiles of the first field",
-     "db buckets spacing hash data where", NULL, "Histogram", &web_route_histogram, false},
-    {HTTP_GET, "boards/{NAME}/archives", "listArchives", "The last periods",
-     "db count:1-50=10 " GROUP, NULL, "Archives", &web_route_archives, false},
-    {HTTP_GET, "boards/{NAME}/members/{MEMBER}", "getMember",
-     "A member: place, percentile, the ten around", "db " GROUP " since", NULL, "Member",
-     &web_route_member, false},
-    {HTTP_GET, "boards/{NAME}/members/{MEMBER}/rating", "getRating",
-     "A player's rating, also of one who is not ranked: LB.RATING", "db", NULL, "Rated",
-     &web_route_rating, false},
-    {HTTP_GET, "boards/{NAME}/held", "listHeld",
-     "Results that are kept and not ranked yet, the oldest first: LB.HELD. With a player's token: "
-     "its "
-     "own",
-     "db cursor count:1-100=25", NULL, "HeldResults", &web_route_held, false},
-    {HTTP_PUT, "boards/{NAME}/held/{MEMBER}", "approveHeld",
-     "Rank what is held of a member: LB.APPROVE", "db id", NULL, "Decided", &web_route_approve,
-     false},
-    {HTTP_DELETE, "boards/{NAME}/held/{MEMBER}", "rejectHeld",
-     "Drop what is held of a member: LB.REJECT", "db id", NULL, "Decided", &web_route_reject,
-     false},
-    {HTTP_GET, "boards/{NAME}/me", "getMyself",
-     "The player whose token the header Authorization has, as a member, and what is held of it",
-     "db " GROUP " since", NULL, "Myself", &web_route_member, false},
-    {HTTP_POST, "boards/{NAME}/results", "writeResults", "Write results: LB.ADD",
-     "db hash rank create Idempotency-Key", "Result...", "Written", &web_route_results, false},
-    {HTTP_POST, "boards/{NAME}/tickets", "makeTicket",
-     "A ticket for a run that begins now, which its result comes with: LB.TICKET", "db",
-     "TicketAsked", "Ticket", &web_route_ticket, false},
-    {HTTP_POST, "boards/{NAME}/matches", "writeMatches",
-     "Rate a match, or several one after the other: LB.MATCH", "db Idempotency-Key", "Match...",
-     "Played", &web_route_matches, false},
-    {HTTP_POST, "boards/{NAME}/predictions", "predictMatches",
-     "Chances in matches to come, which change nothing: LB.PREDICT", "db", "Pairing...",
-     "Predicted", &web_route_predictions, false},
-    {HTTP_POST, "results", "submitResults",
-     "Write results, each on several boards or on none: LB.SUBMIT",
-     "db hash create Idempotency-Key", "Submission...", "Submitted", &web_route_submit, false},
-    {HTTP_DELETE, "boards/{NAME}/members/{MEMBER}", "removeMember", "Remove a member: ZREM", "db",
-     NULL, "Removed", &web_route_remove, false},
-    {HTTP_PATCH, "boards/{NAME}/members/{MEMBER}/tags", "setTags",
-     "Set some of a member's tags: LB.TAG", "db", "Tags", "Tagged", &web_route_set_tags, false},
-    {HTTP_PUT, "boards/{NAME}/members/{MEMBER}/tags", "replaceTags",
-     "Set a member's tags, and take away those that are not named", "db", "Tags", "Tagged",
-     &web_route_replace_tags, false},
-    {HTTP_PUT, "bans/{MEMBER}", "banMember",
-     "Keep a member off the boards, from now on, and take it off them, meanwhile: LB.BAN",
-     "db shadow seconds match", NULL, "Banned", &web_route_ban, false},
-    {HTTP_DELETE, "bans/{MEMBER}", "unbanMember", "Lift all bans of a member: LB.UNBAN", "db", NULL,
-     "Unbanned", &web_route_unban, false},
-    {HTTP_GET, "leagues/{NAME}", "getLeague", "A league's tiers, the highest first: LB.LEAGUE INFO",
-     "db", NULL, "League", &web_route_league, false},
-    {HTTP_POST, "leagues/{NAME}/results", "writeLeagueResults",
-     "Write results in members' rooms: LB.LEAGUE ADD", "db hash Idempotency-Key", "Result...",
-     "LeagueResults", &web_route_league_results, false},
-    {HTTP_GET, "leagues/{NAME}/members/{MEMBER}", "getLeagueMember",
-     "A member's tier and room: LB.LEAGUE GET", "db", NULL, "LeagueMember",
-     &web_route_league_member, false},
-    {HTTP_DELETE, "leagues/{NAME}/members/{MEMBER}", "removeLeagueMember",
-     "Take a member out: LB.LEAGUE REMOVE", "db", NULL, "Removed", &web_route_leave_league, false},
-    {HTTP_GET, "server", "getServer", "Figures of the server", "", NULL, "Server",
-     &web_route_server, false},
-    {HTTP_GET, "server/events", "followServer", "event: server with Server, every second", "key",
-     NULL, "Server", &web_route_server, true},
-    {HTTP_GET, "server/history", "getHistory", "The last hour", "", NULL, "History",
-     &web_route_history, false},
-    {HTTP_GET, "slowlog", "getSlowlog", "The slow log", "count:1-128=128", NULL, "Slowlog",
-     &web_route_slowlog, false},
-    {HTTP_GET, "me", "getMe", "Who asks, and what the page may show", "", NULL, "Me", &web_route_me,
-     false},
-    {HTTP_POST, "stream-key", "makeStreamKey",
-     "A key with which one stream of events begins, for programs that can send no header there", "",
-     NULL, "StreamKey", &web_route_stream_key, false},
-    {HTTP_POST, "players", "makeGuest",
-     "A player with a random name, and a token for it: web-guests", "", NULL, "Guest", NULL, false},
-    {HTTP_POST, "login", "logIn", "Log in: sets a cookie", "", "Login", "Me", NULL, false},
-    {HTTP_POST, "logout", "logOut", "End the login", "", NULL, "Me", NULL, false},
-    {HTTP_GET, "openapi.json", "getOpenapi", "This document", "", NULL, "Document", NULL, false},
-};
-const unsigned web_operation_count = sizeof web_operations / sizeof web_operations[0];
-
-static bool web_openapi_match(const struct http_target *target, const char *path) {
-    unsigned at = FIRST;
-    for (; *path != '\0' && at < target->segment_count; at++) {
-        struct bytes word = {.at = path, .size = strcspn(path, "/")};
-        if (word.at[0] != '{' && !bytes_equal(word, target->segments[at])) {
-            return false;
-        }
-        path += word.size + (path[word.size] == '/');
-    }
-    return *path == '\0' && at == target->segment_count;
-}
-
-const struct web_operation *web_openapi_find(enum http_method method,
-                                             const struct http_target *target) {
-    for (unsigned i = 0; i < web_operation_count; i++) {
-        const struct web_operation *operation = &web_operations[i];
-        if (operation->method == (method == HTTP_HEAD ? HTTP_GET : method) &&
-            web_openapi_match(target, operation->path)) {
-            return operation;
-        }
-    }
-    return NULL;
-}
-
-unsigned web_openapi_find_methods(const struct http_target *target) {
-    unsigned methods = 0;
-    for (unsigned i = 0; i < web_operation_count; i++) {
-        if (web_openapi_match(target, web_operations[i].path)) {
-            methods |= 1U << web_operations[i].method;
-        }
-    }
-    return (methods >> HTTP_GET & 1) != 0 ? methods | 1U << HTTP_HEAD : methods;
-}
 
 /* ---- what rows name ---- */
 
@@ -627,7 +493,7 @@ static void web_openapi_put_operation(struct json *json, const struct web_operat
     json_close(json, '}');
 }
 
-void web_openapi_put(struct json *json) {
+void web_openapi_put(struct json *json, const struct web_operation *operations, unsigned count) {
     json_open(json, NULL, '{');
     json_text(json, "openapi", BYTES("3.1.0"));
     json_open(json, "info", '{');
@@ -639,21 +505,21 @@ void web_openapi_put(struct json *json) {
     json_verbatim(json, "servers", BYTES("[{\"url\":\"/api/v1\"}]"));
     json_verbatim(json, "security", BYTES("[{},{\"basic\":[]},{\"bearer\":[]},{\"cookie\":[]}]"));
     json_open(json, "paths", '{');
-    for (unsigned i = 0; i < web_operation_count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         unsigned first = 0;
         char path[96];
-        while (strcmp(web_operations[first].path, web_operations[i].path) != 0) {
+        while (strcmp(operations[first].path, operations[i].path) != 0) {
             first++;
         }
         if (first != i) {
             continue;
         }
         /* All operations of a path, at its first row. */
-        snprintf(path, sizeof path, "/%s", web_operations[i].path);
+        snprintf(path, sizeof path, "/%s", operations[i].path);
         json_open(json, path, '{');
-        for (unsigned k = i; k < web_operation_count; k++) {
-            if (strcmp(web_operations[k].path, web_operations[i].path) == 0) {
-                web_openapi_put_operation(json, &web_operations[k]);
+        for (unsigned k = i; k < count; k++) {
+            if (strcmp(operations[k].path, operations[i].path) == 0) {
+                web_openapi_put_operation(json, &operations[k]);
             }
         }
         json_close(json, '}');

@@ -12,10 +12,97 @@
 
 enum { TEXTS_MAX = 8192, OUT_FIRST = 2048, REPLIES_FIRST = 16 * 1024, REPLIES_GROWTH = 8 };
 
+/* ---- the pace: see web_query.h ---- */
+
+enum { EXPECTED_NS = 20000 }; /* until the answer says how long it took */
+
+static void web_query_refill(struct web *web) {
+    enum { SECOND_MS = 1000, NS_PER_MS = 1000000, BURST_MS = 500 };
+    static const int64_t shares[2] = {WEB_REQUEST_SHARE, WEB_VIEW_SHARE};
+    int64_t now_ms = http_server_now(web->http);
+    int64_t passed_ms = now_ms - web->budgets_at_ms;
+    web->budgets_at_ms = now_ms;
+    for (int i = 0; i < 2; i++) {
+        int64_t most = (int64_t)BURST_MS * NS_PER_MS / shares[i];
+        passed_ms = passed_ms < SECOND_MS ? passed_ms : SECOND_MS;
+        web->budgets_ns[i] += passed_ms * NS_PER_MS / shares[i];
+        web->budgets_ns[i] = web->budgets_ns[i] < most ? web->budgets_ns[i] : most;
+    }
+}
+
+static void web_query_ask(struct web *web, struct web_query *query) {
+    web->budgets_ns[query->is_view] -= EXPECTED_NS;
+    query->state = WEB_QUERY_ASKED;
+    query->was_asked = true;
+    http_server_ask(web->http, &query->ask);
+}
+
+/* The engine wants to be asked again, later. */
+static void web_query_put_again(struct web *web, struct web_query *query) {
+    struct web_pending *pending = &web->pending[query->is_view];
+    query->state = WEB_QUERY_WAITS;
+    web->pending_count++;
+    query->previous = pending->last;
+    LIST_APPEND(pending->first, pending->last, query);
+}
+
+void web_query_take_back(struct web *web, struct web_query *query) {
+    struct web_pending *pending = &web->pending[query->is_view];
+    query->state = WEB_QUERY_NEW;
+    if (pending->last == query) {
+        pending->last = query->previous;
+    }
+    LIST_PART(pending->first, query);
+    web->pending_count--;
+}
+
+/* Ask the engine, now or when the pace allows it. */
+static void web_query_put(struct web *web, struct web_query *query) {
+    struct web_pending *pending = &web->pending[query->is_view];
+    web_query_refill(web);
+    if (pending->first == NULL && web->budgets_ns[query->is_view] > 0) {
+        web_query_ask(web, query);
+        return;
+    }
+    /* What is begun is finished first: so under load some are, and not none. */
+    if (query->round > 0 || pending->first == NULL) {
+        query->state = WEB_QUERY_WAITS;
+        web->pending_count++;
+        LIST_JOIN(pending->first, query);
+        pending->last = pending->last != NULL ? pending->last : query;
+    } else {
+        web_query_put_again(web, query);
+    }
+}
+
+void web_query_step(struct web *web) {
+    web_query_refill(web);
+    for (int i = 0; i < 2; i++) {
+        while (web->pending[i].first != NULL && web->budgets_ns[i] > 0) {
+            struct web_query *query = web->pending[i].first;
+            web_query_take_back(web, query);
+            web_query_ask(web, query);
+        }
+    }
+}
+
+bool web_query_take_memory(struct web *web, size_t size) {
+    if (web->memory_size + size > WEB_MEMORY_MAX) {
+        return false;
+    }
+    web->memory_size += size;
+    return true;
+}
+
+void web_query_give_memory(struct web *web, size_t size) {
+    CHECK(web->memory_size >= size);
+    web->memory_size -= size;
+}
+
 /* ---- beginning and end ---- */
 
 static void web_query_give_room(struct web_query *query) {
-    web_give_memory(query->web, query->room);
+    web_query_give_memory(query->web, query->room);
     query->room = 0;
     buffer_deinit(&query->replies);
 }
@@ -44,11 +131,11 @@ bool web_query_make_room(struct web_query *query, size_t size) {
     size_t room = size > REPLIES_FIRST ? size : 0;
     struct buffer replies;
     buffer_init(&replies, size);
-    if (!web_take_memory(query->web, room)) {
+    if (!web_query_take_memory(query->web, room)) {
         return false;
     }
     if (buffer_reserve(&replies, size) == NULL) {
-        web_give_memory(query->web, room);
+        web_query_give_memory(query->web, room);
         return false;
     }
     web_query_give_room(query);
@@ -106,7 +193,8 @@ void web_query_destroy(struct web_query *query) {
         atomic_fetch_sub(&web->write_count, 1);
     }
     memory_free(query->figures);
-    web_write_deinit(query);
+    web_query_give_memory(web, query->write.room);
+    buffer_deinit(&query->write.body);
     bool is_as_new = query->replies.size_max == REPLIES_FIRST && !query->replies.is_broken;
     if (!is_as_new || web->spare_count >= web->spare_max) {
         web_query_free(query);
@@ -133,7 +221,7 @@ void web_query_free_spare(struct web *web) {
 
 void web_query_leave(struct web_query *query) {
     if (query->state == WEB_QUERY_WAITS) {
-        web_take_back(query->web, query);
+        web_query_take_back(query->web, query);
     } else if (query->state == WEB_QUERY_ASKED) {
         query->is_left = true;
         return;
@@ -192,12 +280,18 @@ void web_query_put_problem(struct json *json, unsigned status, struct bytes deta
 
 static void web_query_fail(struct web_query *query, unsigned status, struct bytes detail,
                            struct bytes redis) {
+    const struct web_write *write = &query->write;
     bool writes = query->route != NULL && query->route->writes;
+    int64_t written = -1;
+    if (writes && write->result_count > 0 && query->verdict == WEB_ALLOWED) {
+        /* What came before the command that was refused. */
+        const unsigned *firsts = (const unsigned *)(const void *)write->firsts.at;
+        written = query->reply_count > 0 ? firsts[query->reply_count - 1] : 0;
+    }
     buffer_clear(&query->out);
     query->json = web_json(&query->out);
     query->status = status;
-    web_query_put_problem(&query->json, status, detail, redis,
-                          writes ? web_write_count_written(query) : -1);
+    web_query_put_problem(&query->json, status, detail, redis, written);
 }
 
 void web_query_error(struct web_query *query, unsigned status, const char *format, ...) {
@@ -208,13 +302,6 @@ void web_query_error(struct web_query *query, unsigned status, const char *forma
     va_end(arguments);
     (void)size;
     web_query_fail(query, status, bytes_from_text(text), (struct bytes){.at = NULL});
-}
-
-struct value_reader web_query_reply(const struct web_query *query, unsigned nth) {
-    CHECK(nth < query->reply_count);
-    size_t begin = nth > 0 ? query->commands[nth - 1].reply_end : 0;
-    return (struct value_reader){.at = query->replies.at + begin,
-                                 .end = query->replies.at + query->commands[nth].reply_end};
 }
 
 static bool web_query_begins(struct bytes text, const char *word) {
@@ -382,21 +469,17 @@ void web_query_words(struct web_query *query, const char *words, ...) {
     va_end(arguments);
 }
 
-uint32_t web_query_command_number(struct bytes full_name) {
-    char lower[COMMAND_FULL_NAME_MAX];
-    for (size_t i = 0; i < full_name.size; i++) {
-        lower[i] = bytes_lower(full_name.at[i]);
-    }
-    uint32_t number = command_find_original((struct bytes){.at = lower, .size = full_name.size});
-    CHECK(number != COMMAND_NONE);
-    return number;
-}
-
 uint32_t web_query_first_number(struct web *web, const char *words) {
     struct web_number *known = &web->numbers[(uintptr_t)words % WEB_NUMBERS];
     if (known->words != words) {
-        const struct bytes name = {.at = words, .size = strcspn(words, " ")};
-        *known = (struct web_number){.words = words, .number = web_query_command_number(name)};
+        char lower[COMMAND_FULL_NAME_MAX];
+        size_t size = strcspn(words, " ");
+        for (size_t i = 0; i < size; i++) {
+            lower[i] = bytes_lower(words[i]);
+        }
+        uint32_t number = command_find_original((struct bytes){.at = lower, .size = size});
+        CHECK(number != COMMAND_NONE);
+        *known = (struct web_number){.words = words, .number = number};
     }
     return known->number;
 }
@@ -478,7 +561,7 @@ static void web_query_begin_round(struct web_query *query) {
         web_query_finish(query);
         return;
     }
-    web_put(query->web, query);
+    web_query_put(query->web, query);
 }
 
 /* Was a command refused with this prefix? */
@@ -563,13 +646,14 @@ static void web_query_on_answer(void *context, struct ask *ask) {
     struct web_query *query = (struct web_query *)ask;
     struct web *web = context;
     query->state = WEB_QUERY_NEW;
-    web_note_answer(web, query);
+    web->budgets_ns[query->is_view] += EXPECTED_NS - (int64_t)query->elapsed_ns;
+    web->answered_ns += query->elapsed_ns;
     if (query->is_left) {
         web_query_destroy(query);
         return;
     }
     if (query->verdict == WEB_LATER) {
-        web_put_again(web, query);
+        web_query_put_again(web, query);
         return;
     }
     /* The replies did not fit: room for more, and the round once more, if it has written nothing. */
@@ -699,9 +783,10 @@ static bool web_query_read_tags(struct web_query *query) {
     return true;
 }
 
-bool web_query_parse(struct web_query *query, enum http_method method, const char *target) {
+bool web_query_parse(struct web_query *query, const struct web_route *route, const char *target) {
     size_t size = strlen(target);
     int64_t database;
+    query->route = route;
     buffer_clear(&query->text);
     buffer_append(&query->text, target, size + 1);
     if (query->text.is_broken) {
@@ -713,12 +798,7 @@ bool web_query_parse(struct web_query *query, enum http_method method, const cha
         web_query_error(query, 400, "%s", wrong);
         return false;
     }
-    if (query->route == NULL) {
-        const struct web_operation *operation = web_openapi_find(method, &query->target);
-        query->route = operation != NULL ? operation->route : NULL;
-        query->answer = operation != NULL ? query->web->answers[operation - web_operations] : NULL;
-    }
-    if (query->route == NULL) {
+    if (route == NULL) {
         web_query_error(query, 404, "there is no such path: /api/v1/openapi.json lists all");
         return false;
     }
@@ -732,9 +812,9 @@ bool web_query_parse(struct web_query *query, enum http_method method, const cha
     }
     if (query->target.segment_count > FIRST + 3) {
         query->member = query->target.segments[FIRST + 3];
-    } else if (query->route == &web_route_ban || query->route == &web_route_unban) {
-        query->member = query->board; /* the path has no board */
-    } else if (query->route == &web_route_member) {
+    } else if (route->has_no_board) {
+        query->member = query->board;
+    } else if (route->is_of_member) {
         const struct jwt_claims *claims = &query->identity.player.claims;
         query->is_of_player = true;
         query->member = (struct bytes){.at = claims->player, .size = claims->player_size};

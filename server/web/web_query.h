@@ -99,14 +99,16 @@ struct web_route {
         WEB_PREDICTIONS,       /* LB.PREDICT */
     } results;                 /* of web_write_read: what they become */
     bool needs_figures;
-    bool is_for_all; /* also for those who may see nothing */
-    bool writes;     /* the first command that is refused ends the round */
-    bool may_create; /* create=1 */
+    bool has_no_board; /* the path names a member alone */
+    bool is_of_member; /* where the path names none, of the player who asks */
+    bool is_for_all;   /* also for those who may see nothing */
+    bool writes;       /* the first command that is refused ends the round */
+    bool may_create;   /* create=1 */
     bool
         is_kept; /* its answer follows from the keys of its commands, and is given again: web_kept.c */
 };
 
-/* A row of the table of routes (web_openapi.c), which is also what /api/openapi.json is written from. */
+/* A row of the table of routes (web.c), which is also what /api/openapi.json is written from. */
 struct web_operation {
     enum http_method method;
     const char *path;    /* behind /api/v1: segments, of which those in braces are any */
@@ -162,13 +164,13 @@ struct web_write {
     struct bytes id;    /* Idempotency-Key; NULL: none */
     char id_text[64];
     bool has_ids;                     /* some result has one */
-    unsigned char route[DIGEST_SIZE]; /* to which they belong: the path, and its board or league */
+    unsigned char route[DIGEST_SIZE]; /* to which they belong: the path, and its board */
     struct buffer words, commands;    /* struct bytes, and struct web_command */
     struct buffer firsts;             /* unsigned: of each command the index of its first result */
     unsigned result_count, weight;    /* weight: one on several boards counts for each */
     struct bytes slow_tickets[WEB_SLOW_TICKETS_MAX];
     unsigned slow_ticket_count;
-    size_t room; /* bytes of all this that web_take_memory counts */
+    size_t room; /* bytes of all this that web_query_take_memory counts */
 };
 
 /* An object or a list that is being written (web_reply.c). */
@@ -222,7 +224,7 @@ struct web_query {
     struct bytes *words;
     struct buffer texts;     /* words that are made up; does not move while words point to it */
     struct buffer replies;   /* does not grow */
-    size_t room;             /* bytes of it that web_take_memory counts */
+    size_t room;             /* bytes of it that web_query_take_memory counts */
     struct figures *figures; /* of a route that needs them; owned */
     struct buffer kept;      /* the route's own: what earlier rounds have found */
     unsigned reply_count;
@@ -262,8 +264,8 @@ struct web_query {
 
 /* NULL: out of memory. */
 MUST_CHECK struct web_query *web_query_create(struct web *web);
-/* Take a target apart and choose its route, if it has none yet. false: status and JSON say why not. */
-MUST_CHECK bool web_query_parse(struct web_query *query, enum http_method method,
+/* Take a target apart. route: of its operation; NULL: there is none. false: status and JSON say why not. */
+MUST_CHECK bool web_query_parse(struct web_query *query, const struct web_route *route,
                                 const char *target);
 /* Room for so many bytes of replies, and not one more: the engine's thread neither allocates nor moves what
  * this one frees. false: there is not so much memory; the room is as it was. */
@@ -277,6 +279,14 @@ void web_query_leave(struct web_query *query);
 void web_query_destroy(struct web_query *query);
 /* Those that are kept to be used again. */
 void web_query_free_spare(struct web *web);
+
+/* Ask what waits, as far as the pace allows it now. */
+void web_query_step(struct web *web);
+/* It waits no more. */
+void web_query_take_back(struct web *web, struct web_query *query);
+/* Count so many bytes for all that the page holds. false: that would be too much. */
+MUST_CHECK bool web_query_take_memory(struct web *web, size_t size);
+void web_query_give_memory(struct web *web, size_t size);
 
 /* JSON that is appended to this. */
 static inline struct json web_json(struct buffer *out) {
@@ -298,12 +308,16 @@ void web_query_words(struct web_query *query, const char *words, ...);
 void web_query_word(struct web_query *query, struct bytes word);
 /* A copy of bytes for a word of this round. Room: 1 KiB in all, names of keys apart. */
 struct bytes web_query_word_copy(struct web_query *query, struct bytes bytes);
-/* The number of a command ("LB.LEAGUE|ADD"), which exists. */
-uint32_t web_query_command_number(struct bytes full_name);
-/* The same of what words begin with that stay where they are; found once. On the HTTP thread. */
+/* The number of the command ("LB.LEAGUE|ADD") that words begin with, which stay where they are; found once. On the HTTP
+ * thread. */
 uint32_t web_query_first_number(struct web *web, const char *words);
 /* The reply to the nth command of the round. */
-struct value_reader web_query_reply(const struct web_query *query, unsigned nth);
+static inline struct value_reader web_query_reply(const struct web_query *query, unsigned nth) {
+    CHECK(nth < query->reply_count);
+    size_t begin = nth > 0 ? query->commands[nth - 1].reply_end : 0;
+    return (struct value_reader){.at = query->replies.at + begin,
+                                 .end = query->replies.at + query->commands[nth].reply_end};
+}
 /* If the nth command was refused: the status and the JSON of that. */
 MUST_CHECK bool web_query_reply_is_error(struct web_query *query, unsigned nth);
 /* The same for the first of all commands of the round that was refused: of routes that take errors. */
@@ -340,8 +354,7 @@ void web_reply_read_schemas(struct web *web, const struct web_operation *operati
                             unsigned count);
 
 /* Begin the answer, an object of the schema that its operation names (web_openapi.c), whose members are written in that
- * order: those with a source from the reply, board, league, member, db, count, fields, data_fields and repeated from what
- * is asked, and others when the route puts them, by their names. Those that may be missing and are not put are left out;
+ * order: those with a source from the reply, those that web_reply_asked lists from what is asked, and others when the route puts them, by their names. Those that may be missing and are not put are left out;
  * another one that is not put, or is not next, is a bug. */
 void web_reply_begin(struct web_query *query, struct value_reader reply);
 /* Close all that is open. false, as print returns at the end. */
@@ -389,11 +402,8 @@ MUST_CHECK bool web_write_read_tags(struct web_query *query);
 MUST_CHECK bool web_write_read_ticket(struct web_query *query);
 /* Look at the signatures that take long, so that the engine need not. */
 void web_write_check_tickets(const struct web_query *query);
-/* Behind a command that was refused: how many results are written; -1: this request has none. */
-int64_t web_write_count_written(const struct web_query *query);
 /* Of the results that were run, those whose id had come before. */
 unsigned web_write_count_repeated(const struct web_query *query);
-void web_write_deinit(struct web_query *query);
 
 /* The words that were read. */
 static inline struct bytes *web_write_words(const struct web_query *query, unsigned *count) {
@@ -437,6 +447,7 @@ enum {
 struct web_view;
 struct web_kept;
 struct web_gzip;
+struct web_rates;
 
 /* An exchange's own part. */
 struct web_request {
@@ -484,7 +495,7 @@ void web_engine_release_answers(struct web_engine *engine);
 /* A password or token. */
 enum http_verdict web_engine_check_login(void *engine, struct http_login *login);
 
-/* ---- answers that are kept: web_kept.c ---- */
+/* ---- answers, and those that are given again: web_answer.c ---- */
 
 /* The JSON of an answer, for many. */
 struct web_text {
@@ -499,18 +510,41 @@ struct web_kept_answers {
     unsigned count;                /* with those that are asked for */
     size_t size;
 };
+/* Pack the document and the files, which never change; write the policies that they are sent with. */
+void web_answer_init(struct web *web);
+void web_answer_deinit(struct web *web);
+/* What every reply of the page says to browsers. */
+void web_answer_add_headers(struct http_exchange *exchange);
+/* An error of the listener as a problem document (http_handler). text ends with a newline. */
+void web_answer_print_refusal(struct http_exchange *exchange, const char *text);
+/* Reply a problem document; reply.status is set. */
+void web_answer_error(struct http_exchange *exchange, struct bytes problem);
+/* Reply what the query has written. */
+void web_answer(struct http_exchange *exchange, struct web_query *query);
+/* Reply the document of the API. */
+void web_answer_document(struct http_exchange *exchange);
+/* Reply one of web_files: every view has an address of its own, and the page that it loads is the same. false: there is
+ * none at this address. */
+MUST_CHECK bool web_answer_file(struct http_exchange *exchange, const struct http_target *target);
+/* May the client do what costs so many units? 0: yes; else in so many seconds. */
+unsigned web_answer_take_rate(struct web *web, struct web_rates *rates,
+                              const struct http_exchange *exchange, int64_t units);
+/* Logins by header from this address that were right are looked at anew. */
+void web_answer_forget_known(struct web *web, const char *address);
+/* Run the query for this request, and reply; it is taken. */
+void web_answer_run(struct web_request *request, struct web_query *query);
+/* The same for those who ask the same meanwhile, too, and keep the answer. */
+void web_answer_run_for_many(struct web_request *request, struct web_query *query);
+/* Reply what is kept, or wait for the answer that another one waits for. false: there is none. */
+MUST_CHECK bool web_answer_again(struct web_request *request, const struct web_identity *identity);
 /* Do both have the same rights? */
-bool web_kept_is_same_identity(const struct web_identity *a, const struct web_identity *b);
-/* Answer as before, or wait for the answer that another one waits for. false: there is none. */
-MUST_CHECK bool web_kept_answer(struct web_request *request, const struct web_identity *identity);
-/* Run the query for this request and those that come meanwhile, and keep the answer; it is taken. */
-void web_kept_run(struct web_request *request, struct web_query *query);
-void web_kept_leave(struct web_request *request);
+bool web_answer_is_same_identity(const struct web_identity *a, const struct web_identity *b);
+void web_answer_leave(struct web_request *request);
 /* Forget those whose time is over. */
-void web_kept_step(struct web *web);
-/* Is it a question of web_kept.c? Then it is over. The engine's thread, behind the end of the other one. */
-MUST_CHECK bool web_kept_drop(struct web *web, struct ask *ask);
-void web_kept_end(struct web *web);
+void web_answer_step(struct web *web);
+/* Is it a question of what is kept? Then it is over. The engine's thread, behind the end of the other one. */
+MUST_CHECK bool web_answer_drop(struct web *web, struct ask *ask);
+void web_answer_end(struct web *web);
 
 /* ---- logins: web_login.c ---- */
 
@@ -545,7 +579,7 @@ void web_login_end_session(struct web_session *session);
 
 /* {"user": "...", "password": "..."}, in any order; text is terminated. false: it is not that. */
 MUST_CHECK bool web_login_read(const char *text, struct http_login *login);
-/* POST /login and /logout. */
+/* POST /login and /logout; then go on by web->run_as, as who it is now. */
 void web_login_log_in(struct web_request *request);
 void web_login_log_out(struct web *web, struct web_request *request);
 /* POST /players: a player with a random name. */
@@ -555,7 +589,7 @@ void web_login_identify(struct web *web, struct web_request *request,
                         struct web_identity *identity);
 /* Is the login still there that the request came with? That is use of it. */
 MUST_CHECK bool web_login_keep(struct web *web, const struct web_request *request);
-/* Look at the password or token of the header Authorization, and go on by web_run_as. */
+/* Look at the password or token of the header Authorization, and go on by web->run_as. */
 void web_login_by_header(struct web_request *request);
 /* The same by a key of POST /stream-key, which is void from then on, and taken out of the target. */
 void web_login_by_key(struct web_request *request, struct bytes key);
@@ -568,7 +602,6 @@ struct web_known {
     char given[HTTP_USER_MAX]; /* the name that was given */
     struct web_identity identity;
 };
-void web_login_forget_known(struct web *web, const char *address);
 
 /* ---- views: web_views.c ---- */
 
@@ -609,27 +642,13 @@ struct web_history {
 };
 void web_figures_step_history(struct web *web, int64_t now_ms);
 
-/* ---- the pace: web.c ---- */
-
-/* Ask the engine, now or when the pace allows it. */
-void web_put(struct web *web, struct web_query *query);
-/* The engine wants to be asked again, later. */
-void web_put_again(struct web *web, struct web_query *query);
-/* Count so many bytes for all that the page holds. false: that would be too much. */
-MUST_CHECK bool web_take_memory(struct web *web, size_t size);
-void web_give_memory(struct web *web, size_t size);
-/* It waits no more. */
-void web_take_back(struct web *web, struct web_query *query);
-/* The engine has answered. */
-void web_note_answer(struct web *web, const struct web_query *query);
-
 /* ---- the document of the API: web_openapi.c ---- */
 
 /* The members of a schema, and of what shape the reply is that they come from. */
 const char *web_openapi_schema(struct bytes name, struct shape *source);
 
 /* Write the routes as OpenAPI 3.1. */
-void web_openapi_put(struct json *json);
+void web_openapi_put(struct json *json, const struct web_operation *operations, unsigned count);
 
 /* ---- all ---- */
 
@@ -671,9 +690,6 @@ enum {
     WEB_RESULTS_BURST_S = 2,
     WEB_GUEST_DAYS = 30, /* that a guest's token lives */
 };
-/* May the client do what costs so many units? 0: yes; else in so many seconds. */
-unsigned web_take_rate(struct web *web, struct web_rates *rates,
-                       const struct http_exchange *exchange, int64_t units);
 
 /* Schemas as they were read: an object and its members, one behind the other. Texts stay where they are. */
 struct web_object {
@@ -717,6 +733,8 @@ struct web_number {
 struct web {
     struct http_server *http;
     struct http_handler handler;
+    /* It is known who asks: run what the request asks for, and reply. */
+    void (*run_as)(struct web_request *request, const struct web_identity *identity);
     struct web_engine engine;        /* the engine's thread's */
     const struct settings *settings; /* those of web- are fixed */
     struct web_pending {
@@ -774,25 +792,7 @@ extern const struct web_route web_route_list, web_route_board, web_route_page, w
     web_route_ban, web_route_unban, web_route_ticket;
 
 /* NULL: there is none of this method. */
-const struct web_operation *web_openapi_find(enum http_method method,
-                                             const struct http_target *target);
-/* Bits of the methods that the path has. */
-unsigned web_openapi_find_methods(const struct http_target *target);
-/* What every reply of the page says to browsers. */
-void web_add_headers(struct http_exchange *exchange);
-/* Reply a problem document; reply.status is set. */
-void web_answer_error(struct http_exchange *exchange, struct bytes problem);
-/* It is known who asks: run what the request asks for, and reply. */
-void web_run_as(struct web_request *request, const struct web_identity *identity);
-/* Run the query for this request, and reply; it is taken. */
-void web_run(struct web_request *request, struct web_query *query);
-/* Reply what the query has written. */
-void web_answer(struct http_exchange *exchange, struct web_query *query);
-/* Reply a text of status 200. */
-void web_answer_text(struct web_request *request, struct web_text *text);
-/* The identity's rights are void; its logins by header are looked at anew. */
-void web_note_verdict(const struct web_query *query);
-/* false: too many wait, which was replied. */
-MUST_CHECK bool web_may_put(struct web_request *request);
+const struct web_operation *web_find_operation(enum http_method method,
+                                               const struct http_target *target);
 
 #endif

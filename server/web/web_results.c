@@ -315,9 +315,9 @@ const struct web_route web_route_approve = {
 const struct web_route web_route_reject = {
     .ask = web_results_ask_reject, .print = web_reply_print, .writes = true};
 const struct web_route web_route_ban = {
-    .ask = web_results_ask_ban, .print = web_reply_print, .writes = true};
+    .ask = web_results_ask_ban, .print = web_reply_print, .has_no_board = true, .writes = true};
 const struct web_route web_route_unban = {
-    .command = "LB.UNBAN $member", .print = web_reply_print, .writes = true};
+    .command = "LB.UNBAN $member", .print = web_reply_print, .has_no_board = true, .writes = true};
 const struct web_route web_route_league_results = {.read = web_write_read,
                                                    .results = WEB_RESULTS_OF_LEAGUE,
                                                    .ask = web_results_ask_results,

@@ -31,7 +31,7 @@ struct web_view {
     uint64_t version; /* of text; 0: none yet */
     /* Looks: how many have begun, the last one that was answered, and the one that viewers wait for. */
     uint64_t looks, answered, awaited;
-    size_t counted;         /* bytes of text and JSON, by web_take_memory */
+    size_t counted;         /* bytes of text and JSON, by web_query_take_memory */
     struct http_text *text; /* "event: page ..." */
     struct buffer json;     /* what it was made of */
 };
@@ -54,8 +54,8 @@ static void web_views_renew(struct web *web, struct web_view *view, const char *
     struct web_query *query = view->query;
     size_t size = 2 * query->out.size;
     bool is_long = query->out.size > WEB_VIEW_SIZE_MAX;
-    web_give_memory(web, view->counted);
-    view->counted = !is_long && web_take_memory(web, size) ? size : 0;
+    web_query_give_memory(web, view->counted);
+    view->counted = !is_long && web_query_take_memory(web, size) ? size : 0;
     if (view->counted == 0) {
         web_query_error(query, is_long ? 413 : 503, "%s",
                         is_long ? "the page is too long to be told of its changes: view fewer rows"
@@ -84,19 +84,13 @@ static void web_views_renew(struct web *web, struct web_view *view, const char *
     view->query->out = json;
 }
 
-/* From one text of a viewer to the next: looks, which see that a right is withdrawn, are as often as ever. */
-static int64_t web_views_pace_ms(const struct web_view *view) {
-    int64_t pace_ms = view->viewer_count > WEB_VIEW_MS ? view->viewer_count : WEB_VIEW_MS;
-    return view->is_server || pace_ms > WEB_SERVER_VIEW_MS ? WEB_SERVER_VIEW_MS : pace_ms;
-}
-
 static void web_views_send_to(struct web_view *view, struct web_request *viewer, int64_t now_ms) {
     struct http_exchange *exchange = viewer->exchange;
     if (exchange->stage == HTTP_WAITS && view->text != NULL && !view->is_over &&
         view->answered >= viewer->first_look) {
         /* The first text is there. */
         exchange->reply.header_count = 0;
-        web_add_headers(exchange);
+        web_answer_add_headers(exchange);
         http_reply_header(&exchange->reply, "X-Accel-Buffering", "no");
         if (!http_exchange_stream(exchange)) {
             http_exchange_refuse(exchange, 503, "too many viewers: see web-max-connections\n");
@@ -107,7 +101,10 @@ static void web_views_send_to(struct web_view *view, struct web_request *viewer,
         return;
     }
     viewer->version = view->version;
-    viewer->due_ms = now_ms + web_views_pace_ms(view);
+    /* Looks, which see that a right is withdrawn, are as often as ever. */
+    int64_t pace_ms = view->viewer_count > WEB_VIEW_MS ? view->viewer_count : WEB_VIEW_MS;
+    bool is_slow = view->is_server || pace_ms > WEB_SERVER_VIEW_MS;
+    viewer->due_ms = now_ms + (is_slow ? WEB_SERVER_VIEW_MS : pace_ms);
     http_stream_put(exchange, view->text);
     if (view->is_over) {
         http_stream_end(exchange);
@@ -195,8 +192,9 @@ static struct web_view *web_views_create_view(struct web *web, const char *targe
 void web_views_add(struct web *web, struct web_request *request, struct web_query *query) {
     struct http_exchange *exchange = request->exchange;
     struct web_view *view = web->views.first;
-    while (view != NULL && (view->is_over || strcmp(view->target, exchange->target) != 0 ||
-                            !web_kept_is_same_identity(&view->query->identity, &query->identity))) {
+    while (view != NULL &&
+           (view->is_over || strcmp(view->target, exchange->target) != 0 ||
+            !web_answer_is_same_identity(&view->query->identity, &query->identity))) {
         view = view->next;
     }
     if (view == NULL && web->views.count < WEB_VIEWS_MAX) {
@@ -229,7 +227,7 @@ void web_views_leave(struct web *web, struct web_request *request) {
     if (view->first == NULL) {
         LIST_PART(web->views.first, view);
         web->views.count--;
-        web_give_memory(web, view->counted);
+        web_query_give_memory(web, view->counted);
         web_query_leave(view->query);
         http_text_release(view->text);
         buffer_deinit(&view->json);

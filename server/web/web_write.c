@@ -816,7 +816,7 @@ static bool web_write_keep(struct web_results_reader *reader) {
     size_t room = write->body.capacity + write->words.capacity + write->commands.capacity +
                   write->firsts.capacity;
     bool is_kept = !write->words.is_broken && !write->commands.is_broken &&
-                   !write->firsts.is_broken && web_take_memory(query->web, room);
+                   !write->firsts.is_broken && web_query_take_memory(query->web, room);
     write->room = is_kept ? room : 0;
     if (reader->reply_size > RECORDS_SIZE_MAX) {
         web_query_error(query, 413, "the reply would be too long: send fewer results");
@@ -971,19 +971,4 @@ bool web_write_read_ticket(struct web_query *query) {
         web_write_add_word(&reader, seconds);
     }
     return web_write_keep(&reader);
-}
-
-int64_t web_write_count_written(const struct web_query *query) {
-    const struct web_write *write = &query->write;
-    if (write->result_count == 0 || query->verdict != WEB_ALLOWED) {
-        return -1;
-    }
-    const unsigned *firsts = (const unsigned *)(const void *)write->firsts.at;
-    return query->reply_count > 0 ? firsts[query->reply_count - 1] : 0;
-}
-
-void web_write_deinit(struct web_query *query) {
-    struct web_write *write = &query->write;
-    web_give_memory(query->web, write->room);
-    buffer_deinit(&write->body);
 }

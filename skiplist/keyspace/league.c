@@ -174,10 +174,6 @@ bool league_parse_room(struct bytes name, struct bytes *prefix, struct bytes *in
 /* Where an archive got a number because its name was taken (registry_roll.c), so many are tried. */
 enum { ARCHIVES_TRIED = 8 };
 
-uint64_t league_count(const struct registry *registry) {
-    return registry->options.league_count;
-}
-
 /* ---- a member that comes ---- */
 
 bool league_find_tier(struct registry *registry, const struct registry_key *league,
@@ -256,10 +252,9 @@ static struct registry_key *league_find(const struct registry *registry, uint32_
     return key;
 }
 
-/* The league that has a room of this name, likewise. */
-static struct registry_key *league_find_of_room(const struct registry *registry, uint32_t number,
-                                                struct bytes name, struct league_entry *entry,
-                                                const struct board_options **rooms) {
+struct registry_key *league_find_of_room(const struct registry *registry, uint32_t number,
+                                         struct bytes name, struct league_entry *entry,
+                                         const struct board_options **rooms) {
     struct bytes prefix;
     struct bytes inner;
     if (!league_parse_room(name, &prefix, &inner, entry)) {
@@ -267,15 +262,6 @@ static struct registry_key *league_find_of_room(const struct registry *registry,
     }
     struct registry_key *league = league_find(registry, number, prefix, rooms);
     return league != NULL ? league : league_find(registry, number, inner, rooms);
-}
-
-const struct registry_key *league_of_room(const struct registry *registry, uint32_t database,
-                                          struct bytes name) {
-    struct league_entry entry;
-    const struct board_options *rooms;
-    return league_count(registry) > 0
-               ? league_find_of_room(registry, database, name, &entry, &rooms)
-               : NULL;
 }
 
 /* false: no memory. */
@@ -334,7 +320,7 @@ enum key_expiry league_settle(struct registry *registry, const struct registry_k
     const struct board_options *rooms;
     struct bytes name;
     *work = 0;
-    if (league_count(registry) == 0 || key->kind != REGISTRY_BOARD ||
+    if (registry_league_count(registry) == 0 || key->kind != REGISTRY_BOARD ||
         board_count(&key->board) > ARCHIVE_MEMBERS_MAX ||
         !registry_roll_archive_board(registry_name(key), &name)) {
         return KEY_EXPIRY_READY;
@@ -356,7 +342,7 @@ bool league_parts(const struct registry *registry, const struct registry_key *ke
     const struct board_options *rooms;
     uint64_t keys[2];
     bool is_league = registry_options(key)->league.room > 0;
-    if (league_count(registry) == 0) {
+    if (registry_league_count(registry) == 0) {
         return false;
     }
     struct bytes name = registry_name(key);

@@ -111,11 +111,10 @@ MUST_CHECK enum key_expiry league_settle(struct registry *registry, const struct
  * whose rooms they are in it is? What they have is then not to be put together board by board. */
 MUST_CHECK bool league_parts(const struct registry *registry, const struct registry_key *key,
                              struct bytes one, struct bytes other);
-/* The league of this database whose room has this name: what changes there changes replies about the league. NULL: none.
- * Costs a comparison where there is no league at all. */
-const struct registry_key *league_of_room(const struct registry *registry, uint32_t database,
-                                          struct bytes name);
-/* Leagues of all databases; those that wait to be freed count, too. */
-uint64_t league_count(const struct registry *registry);
+/* The league of this database that has a room of this name, and the options of its template. NULL: there is none, or its
+ * template has no PERIOD. */
+struct registry_key *league_find_of_room(const struct registry *registry, uint32_t number,
+                                         struct bytes name, struct league_entry *entry,
+                                         const struct board_options **rooms);
 
 #endif

@@ -823,6 +823,10 @@ uint32_t registry_board_count(const struct registry *registry, uint32_t database
     return registry_read(registry, database)->board_count;
 }
 
+uint64_t registry_league_count(const struct registry *registry) {
+    return registry->options.league_count;
+}
+
 uint64_t registry_behind_count(const struct registry *registry) {
     uint64_t count = 0;
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {

@@ -520,6 +520,14 @@ registry_roll_settle_archive(struct registry *registry, struct registry_key *key
 uint64_t registry_unsettled_count(const struct registry *registry);
 /* Likewise, periods that have to leave boards (board_options_window_behind). */
 uint64_t registry_behind_count(const struct registry *registry);
+/* Boards of all databases that rank in rooms (LB.LEAGUE); those that wait to be freed count, too. */
+uint64_t registry_league_count(const struct registry *registry);
+/* The key of which the one of this name is a room: what changes in a room changes replies about that one, too. NULL: it is
+ * no room. Costs a comparison where there are no rooms at all. */
+const struct registry_key *registry_board_find_whole(const struct registry *registry,
+                                                     uint32_t database, struct bytes name);
+/* Is it a name of a room, or of an archive of one, whether there is such a key or not? */
+MUST_CHECK bool registry_board_names_room(struct bytes name);
 /* After the clock was set back: roll over boards whose periods begin later than now, as if their
  * periods were over, and name the archives after the periods they were in. Returns the number
  * rolled over; boards for which there is no memory are unchanged. */

@@ -570,6 +570,23 @@ static const char *registry_board_check(const struct registry *registry,
     return board_validate(&key->board, &reason) ? NULL : reason;
 }
 
+const struct registry_key *registry_board_find_whole(const struct registry *registry,
+                                                     uint32_t database, struct bytes name) {
+    struct league_entry place;
+    const struct board_options *options;
+    return registry_league_count(registry) > 0
+               ? league_find_of_room(registry, database, name, &place, &options)
+               : NULL;
+}
+
+bool registry_board_names_room(struct bytes name) {
+    struct bytes room = name;
+    struct bytes prefix, inner;
+    struct league_entry place;
+    (void)!registry_roll_archive_board(name, &room);
+    return league_parse_room(room, &prefix, &inner, &place);
+}
+
 const struct key_kind key_kind_board = {
     .name = "zset",
     .number = REGISTRY_BOARD,

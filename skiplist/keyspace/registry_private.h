@@ -6,7 +6,7 @@
  *     registry_hash.c     hashes as values of keys; changes of their fields
  *     registry_free.c     freeing later
  *     registry_expiry.c   expiring keys; durations
- *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies; shares of a WINDOW
+ *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies; shares of boards
  *     registry_walk.c     all keys, while they change: passes, scans, and the walk
  *     registry_mirror.c   a copy of a board that is kept up to date
  *     registry_validate.c checks
@@ -407,7 +407,7 @@ static inline bool registry_is_copy_due(const struct registry_key *key, int64_t 
     return key->is_periodic && registry_options(key)->copies &&
            board_options_are_over(registry_options(key), now_ms);
 }
-/* Does a board keep its members when its period ends, as it is of several (WINDOW)? */
+/* Does a board keep its members when its period ends, as it is of several? */
 static inline bool registry_slides(const struct board_options *options) {
     return options->window.count > 0;
 }

@@ -4,6 +4,7 @@
 #include "server/dispatch/execute.h"
 #include "server/web/web_query.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/web_target.h"
 
 static struct web web;
 
@@ -36,7 +37,7 @@ static void read_body(unsigned kind, const uint8_t *data, size_t size) {
                                           "/api/v1/leagues/b/results"};
     struct web_query *query = web_query_create(&web);
     CHECK(query != NULL);
-    bool is_parsed = web_query_parse(query, HTTP_POST, targets[kind % 3]);
+    bool is_parsed = web_target_parse(query, HTTP_POST, targets[kind % 3]);
     CHECK(is_parsed);
     buffer_init(&query->write.body, 0);
     if (size > 0) {

@@ -299,9 +299,9 @@ static bool board_task_open_league(struct server *server, const struct registry_
     struct session session = {.database = key->database};
     struct buffer nowhere;
     struct reply reply;
-    bool is_league = registry_options(key)->league.room > 0;
+    bool has_rooms = (registry_options(key)->guards & BOARD_LEAGUE) != 0;
     (void)!registry_roll_archive_board(registry_name(key), &room);
-    if (is_league) {
+    if (has_rooms) {
         names[0] = names[1] = registry_name(key);
     } else if (!league_parse_room(room, &names[0], &names[1], &entry)) {
         return true;

@@ -115,7 +115,7 @@ extern const struct job_kind board_task_reading, board_task_writing;
                                                    .read = board_task_read_match                   \
     }
 binding_read board_task_read_match;
-/* Before the board, which has the member, is changed: if it is the archive of a room of a league, the members
+/* Before the board, which has the member, is changed: if it is the archive of a room, the members
  * who have not come since get the tiers that follow from it as it is. false: no memory; the task comes again. */
 MUST_CHECK bool board_task_settle(struct server *server, struct board_task *task,
                                   const struct registry_key *key);

@@ -77,7 +77,7 @@ bool lb_archives_next_number(struct lb_archives *archives, struct bytes *archive
 /* Those of versions before settlements are known only by being frozen, where they are. */
 bool lb_is_archive(const struct board_options *board, const struct board_options *options) {
     return options->is_archive || (options->guards & BOARD_FROZEN) != 0 ||
-           (board->archives_are_writable && options->league.room == 0);
+           (board->archives_are_writable && (options->guards & BOARD_LEAGUE) == 0);
 }
 
 bool lb_parse_expiry(const struct call *call, struct bytes text, int64_t *time_ms) {

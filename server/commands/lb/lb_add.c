@@ -613,8 +613,8 @@ __attribute__((noinline)) static bool lb_add_check_tickets(struct lb_results *re
         places[count] = i;
         boards[count++] = (struct ticketing_board){
             .writing = writing,
-            .name = results->league.at != NULL ? results->league
-                                               : registry_name(writing_shown_key(writing))};
+            .name = results->whole.at != NULL ? results->whole
+                                              : registry_name(writing_shown_key(writing))};
     }
     if (count == 0) {
         return true;

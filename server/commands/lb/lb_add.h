@@ -1,5 +1,5 @@
 /* The options of LB.ADD, which other commands with results have, too, and results on boards, all of them or none: of
- * many members on one board (LB.ADD), of one member on many (LB.SUBMIT), and in the room of a league (LB.LEAGUE ADD).
+ * many members on one board (LB.ADD), of one member on many (LB.SUBMIT), and in a room (LB.LEAGUE ADD).
  *
  *     lb_add_results_prepare    plan each, then hashes, the id, and memory: whatever may fail, and changes nothing
  *     lb_add_results_put        each on its board, CAP, tags, fields of hashes; cannot fail
@@ -132,7 +132,7 @@ struct lb_results {
     } read;
     struct guards guards; /* prepare: of the board so far */
     size_t more;          /* bytes that the caller will need, besides */
-    struct bytes league;  /* whose room it is; at NULL: none */
+    struct bytes whole;   /* whose room it is; at NULL: none */
     struct ticketing ticketing;
     uint32_t failed; /* prepare: the result that cannot be; count: it is none of a single one */
     bool is_reserved;
@@ -160,7 +160,7 @@ static inline void lb_results_init(struct lb_results *results, const struct call
     results->names.slots = NULL;
     results->read.layout = NULL;
     results->more = 0;
-    results->league.at = NULL;
+    results->whole.at = NULL;
     results->ticketing.key = NULL;
     results->ticketing.count = 0;
     results->failed = 0;

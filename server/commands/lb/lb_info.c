@@ -72,11 +72,11 @@ static const struct info info_league[] = {BOARD_INFO_LEAGUE(INFO, INFO)};
 #undef INFO
 #define COUNT(infos) (sizeof(infos) / sizeof(infos)[0])
 
-/* Entries of a map that lb_info_put_options writes: those, the period and the window; of a league one more. */
+/* Entries of a map that lb_info_put_options writes: those, the period and the window; of a board with rooms one more. */
 enum { LB_OPTIONS = COUNT(info_first) + COUNT(info_then) + 3 };
 
 static uint64_t lb_info_count_options(const struct board_options *options) {
-    return LB_OPTIONS + (options->league.room > 0);
+    return LB_OPTIONS + ((options->guards & BOARD_LEAGUE) != 0);
 }
 
 static void lb_info_put_rows(const struct call *call, const struct registry_key *key,
@@ -122,7 +122,7 @@ static void lb_info_put_options(const struct call *call, const struct registry_k
             board_options_window_behind(registry_options(key), registry_state(key), BEHIND_MAX));
         lb_info_put_option(call, key, &(struct info){BOARD_OPTION_LEFT, "left"});
     }
-    if (registry_options(key)->league.room > 0) {
+    if ((registry_options(key)->guards & BOARD_LEAGUE) != 0) {
         (void)lb_info_put_map(call, key, "league", info_league, COUNT(info_league), 0);
     }
 }

@@ -703,7 +703,7 @@ static void lb_league_add_to_room(struct adding *adding) {
     struct lb_results results;
     lb_result_init(&adding->result, &adding->writing, 0);
     lb_results_init(&results, adding->league.call, &adding->add, &adding->result, 1);
-    results.league = call_arg(adding->league.call, LB_LEAGUE_KEY);
+    results.whole = call_arg(adding->league.call, LB_LEAGUE_KEY);
     const struct layout *layout = board_layout(adding->writing.board);
     bool is_put = lb_add_check_only(adding->league.call, layout, &adding->add) &&
                   lb_add_check_at(adding->league.call, layout, &adding->add) &&

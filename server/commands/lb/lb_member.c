@@ -177,7 +177,7 @@ static bool lb_member_move_merge(const struct board_task *task, const struct boa
     }
     const struct layout *layout = board_layout(board);
     /* Tiers and rooms are no results. */
-    if (!task->is_sum || board_options_of(layout)->league.room > 0) {
+    if (!task->is_sum || (board_options_of(layout)->guards & BOARD_LEAGUE) != 0) {
         /* A larger key ranks better: better fields or, where they are equal, the better time. */
         *key = from_key > *key ? from_key : *key;
         return true;

@@ -9,6 +9,7 @@
 #include "server/web/web_query.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
+#include "tests/support/web_target.h"
 
 enum { MEMBERS = 700, FOUND_MAX = 2 * MEMBERS };
 static struct web web;
@@ -36,7 +37,7 @@ static void ask(struct harness *h, const char *target, struct members *found, ch
     struct web_query *query = web_query_create(&web);
     assert_non_null(query);
     query->identity = (struct web_identity){.kind = WEB_ANYBODY, .is_local = true};
-    assert_true(web_query_parse(query, HTTP_GET, target));
+    assert_true(web_target_parse(query, HTTP_GET, target));
     assert_true(web_query_make_room(query, WEB_REPLIES_MAX));
     bool has_more;
     do {

@@ -4,6 +4,7 @@
 #include "server/commands/table.h"
 #include "server/dispatch/execute.h"
 #include "server/web/web_query.h"
+#include "tests/support/web_target.h"
 
 static struct web web;
 static struct web_query *query;
@@ -14,7 +15,7 @@ static void begin_of(enum web_results_kind kind, const char *body) {
     execute_init(command_table);
     query = web_query_create(&web);
     assert_non_null(query);
-    assert_true(web_query_parse(query, HTTP_POST, targets[kind]));
+    assert_true(web_target_parse(query, HTTP_POST, targets[kind]));
     buffer_init(&query->write.body, WEB_BODY_MAX);
     buffer_append(&query->write.body, body, strlen(body));
 }
@@ -146,7 +147,7 @@ TEST(there_are_so_many_results_at_most) {
 TEST(the_document_has_every_operation_of_the_table) {
     BUFFER(out, 0);
     struct json json = web_json(&out);
-    web_openapi_put(&json);
+    web_openapi_put(&json, web_operations, web_operation_count);
     buffer_append(&out, "", 1);
     assert_false(out.is_broken);
     for (unsigned i = 0; i < web_operation_count; i++) {

@@ -4,6 +4,7 @@
 #include "server/commands/table.h"
 #include "server/dispatch/execute.h"
 #include "server/web/web_query.h"
+#include "tests/support/web_target.h"
 
 static struct web web;
 static struct web_query *query;
@@ -12,7 +13,7 @@ static bool parse(const char *target) {
     execute_init(command_table);
     query = web_query_create(&web);
     assert_non_null(query);
-    return web_query_parse(query, HTTP_GET, target);
+    return web_target_parse(query, HTTP_GET, target);
 }
 
 static void check_where(unsigned nth, const char *tag, const char *value, size_t value_size) {

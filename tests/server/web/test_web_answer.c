@@ -6,6 +6,7 @@
 #include "server/web/web_query.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
+#include "tests/support/web_target.h"
 
 static struct web web;
 
@@ -22,7 +23,7 @@ static void ask(struct harness *h, const char *target, const struct web_identity
     struct web_query *query = web_query_create(&web);
     assert_non_null(query);
     query->identity = *identity;
-    assert_true(web_query_parse(query, HTTP_GET, target));
+    assert_true(web_target_parse(query, HTTP_GET, target));
     query->reads = reads;
     assert_true(query->route->is_kept && query->route->ask(query));
     assert_true(web_engine_answer(&engine, &query->ask));
@@ -169,16 +170,16 @@ SERVER_TEST(what_changes_by_time_alone_has_a_limit) {
 SERVER_TEST(rights_and_identities_are_told_apart) {
     struct web_identity ann = user_ann();
     struct web_identity other = ann;
-    assert_true(web_kept_is_same_identity(&ann, &other));
+    assert_true(web_answer_is_same_identity(&ann, &other));
     other.digest[3] ^= 1;
-    assert_false(web_kept_is_same_identity(&ann, &other));
-    assert_false(web_kept_is_same_identity(&ann, &anybody));
+    assert_false(web_answer_is_same_identity(&ann, &other));
+    assert_false(web_answer_is_same_identity(&ann, &anybody));
     bool *const flags[] = {&other.is_local, &other.is_token, &other.is_by_header,
                            &other.is_exposed};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         other = ann;
         *flags[i] = !*flags[i];
-        assert_false(web_kept_is_same_identity(&ann, &other));
+        assert_false(web_answer_is_same_identity(&ann, &other));
     }
     (void)h;
     (void)s;
