@@ -673,7 +673,7 @@ endef
 # the sources that see such a size are compiled anew.
 SIMULATED_TINY  := $(B)/simulated/tiny.so
 TINY_HEADERS    := $(shell grep -l SERVER_TINY server/*/*.h)
-SIMULATED_TINY_SOURCES := server/main.c server/commands/ban.c server/commands/keys/restore.c server/commands/lb/board_task.c server/loop/tick.c server/loop/tick_output.c \
+SIMULATED_TINY_SOURCES := server/main.c server/commands/keys/restore.c server/loop/tick.c \
     $(filter server/durability/% server/replication/% server/migration/% server/rdb/% server/tools/%,$(SERVER_SOURCES))
 TINY_KEPT       := $(filter-out $(call object,$(SIMULATED_TINY_SOURCES)),$(SIMULATED_OBJECTS))
 $(B)/simulated/tiny/%.o: FLAGS += -DSERVER_TINY

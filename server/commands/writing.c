@@ -93,22 +93,7 @@ __attribute__((noinline)) static bool writing_begin_share(struct writing *writin
 }
 
 bool writing_names_room(const struct call *call, struct bytes name) {
-    static const char end[] = ":rooms", first[] = ":1:1";
-    const struct registry *registry = call->registry;
-    uint32_t database = call->session->database;
-    char text[REGISTRY_NAME_MAX];
-    if (registry_board_find_whole(registry, database, name) != NULL) {
-        return true;
-    }
-    size_t size = name.size > strlen(end) ? name.size - strlen(end) : 0;
-    if (size == 0 || name.size > sizeof text || memcmp(name.at + size, end, strlen(end)) != 0) {
-        return false;
-    }
-    memcpy(text, name.at, size);
-    memcpy(text + size, first, strlen(first));
-    return registry_board_find_whole(registry, database,
-                                     (struct bytes){.at = text, .size = size + strlen(first)}) !=
-           NULL;
+    return registry_board_find_whole(call->registry, call->session->database, name) != NULL;
 }
 
 /* Players write on boards that there are, and in rooms by LB.LEAGUE ADD, which makes them. true: refused. */

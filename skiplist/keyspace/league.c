@@ -264,6 +264,26 @@ struct registry_key *league_find_of_room(const struct registry *registry, uint32
     return league != NULL ? league : league_find(registry, number, inner, rooms);
 }
 
+struct registry_key *league_find_of_template(const struct registry *registry, uint32_t number,
+                                             struct bytes name) {
+    static const char end[] = {':', 'r', 'o', 'o', 'm', 's'};
+    if (name.size <= sizeof end || memcmp(name.at + name.size - sizeof end, end, sizeof end) != 0) {
+        return NULL;
+    }
+    name.size -= sizeof end;
+    for (int i = 0; i < 2; i++) {
+        struct registry_key *key = registry_find_name(registry_read(registry, number), name);
+        if (key != NULL && key->kind == REGISTRY_BOARD && registry_options(key)->league.room > 0) {
+            return key;
+        }
+        if (name.size <= 2 || name.at[0] != '{' || name.at[name.size - 1] != '}') {
+            break;
+        }
+        name = (struct bytes){.at = name.at + 1, .size = name.size - 2};
+    }
+    return NULL;
+}
+
 /* false: no memory. */
 static bool league_settle_member(struct settling *settling, struct bytes name, uint32_t rank) {
     struct board_member member;

@@ -116,5 +116,8 @@ MUST_CHECK bool league_parts(const struct registry *registry, const struct regis
 struct registry_key *league_find_of_room(const struct registry *registry, uint32_t number,
                                          struct bytes name, struct league_entry *entry,
                                          const struct board_options **rooms);
+/* The league of which this is the template's name; the template may have gone. NULL: there is none. */
+struct registry_key *league_find_of_template(const struct registry *registry, uint32_t number,
+                                             struct bytes name);
 
 #endif

@@ -574,9 +574,12 @@ const struct registry_key *registry_board_find_whole(const struct registry *regi
                                                      uint32_t database, struct bytes name) {
     struct league_entry place;
     const struct board_options *options;
-    return registry_league_count(registry) > 0
-               ? league_find_of_room(registry, database, name, &place, &options)
-               : NULL;
+    if (registry_league_count(registry) == 0) {
+        return NULL;
+    }
+    const struct registry_key *key =
+        league_find_of_room(registry, database, name, &place, &options);
+    return key != NULL ? key : league_find_of_template(registry, database, name);
 }
 
 bool registry_board_names_room(struct bytes name) {

@@ -234,10 +234,10 @@ static int64_t take_copy(struct registry **copy) {
 /* Also in ranks, times, options and expiries. */
 IN_FIXTURE(all_kinds_of_commands_are_there_whole_after_a_kill) {
     static const char *const fsyncs[] = {"always", "everysec", "no"};
-    enum { ROUNDS = 12 };
+    const int rounds = (int)test_rounds(12, 12); /* each fsync, at least */
     int compared = 0;
     commands_begin("persistence");
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         const char *const words[] = {"--appendonly", "yes", "--appendfsync", fsyncs[round % 3],
                                      NULL};
         struct registry *wanted, *found;
@@ -259,7 +259,7 @@ IN_FIXTURE(all_kinds_of_commands_are_there_whole_after_a_kill) {
         registry_destroy(found);
         end(SIGKILL);
     }
-    assert_true(compared >= ROUNDS / 2);
+    assert_true(compared >= rounds / 2);
 }
 
 IN_FIXTURE(what_was_saved_is_loaded_with_either_setting_of_appendonly) {
@@ -631,10 +631,8 @@ static int wait_for_winner(bool is_one) {
 }
 
 static void compete(const char *const *words) {
-    enum { ROUNDS = 30, ROUNDS_SHORT = 5 };
-    int rounds = is_short_run() ? ROUNDS_SHORT : ROUNDS;
     int winner = -1;
-    for (int round = 0; round < rounds; round++) {
+    for (uint32_t round = test_rounds(30, 5); round > 0; round--) {
         for (int i = 0; i < RIVALS; i++) {
             start_rival(i, words);
         }

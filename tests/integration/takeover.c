@@ -134,7 +134,7 @@ WITH_NODES(a_promotion_while_a_full_copy_takes_its_place_is_of_the_history_of_th
     node_start(REPLICA, with_journal);
     wire_check(&MASTER->wire, "ZADD first 1 x", ":1");
     wire_check(&THIRD->wire, "ZADD second 1 x", ":1");
-    for (int i = 0; i < (is_short_run() ? 20 : 100); i++) {
+    for (uint32_t i = test_rounds(100, 20); i > 0; i--) {
         node_follow(REPLICA, MASTER);
         node_wait_synced(REPLICA, MASTER);
         node_follow(REPLICA, THIRD);

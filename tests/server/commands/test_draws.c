@@ -11,7 +11,8 @@ enum { ROUNDS = 400, ROUNDS_SHORT = 12, COMMANDS = 250, BOARDS_MADE = 20 };
 static const char *const keys[] = {"b0",   "b0", "b1", "b2", "p0", "lg", "h:m1", "b0@2026-01-01T00",
                                    "old0", NULL};
 
-/* What the module has not, or has by the clock or the rules of its host: docs/reference/module.md. */
+/* What the module has not, or has by the clock or the rules of its host: docs/reference/module.md. It renames keys to
+ * names of any size. */
 static const char *const never[] = {"WINDOW",  "TICKET", "TICKETS", "EX",       "ARCHIVE", "AUTO",
                                     "COPY",    "",       "EXPIRE*", "PEXPIRE*", "SHADOW",  "FORGET",
                                     "PLAYERS", "ONCE",   "STALE",   NULL};
@@ -36,7 +37,7 @@ static bool has_word(const struct grammar *grammar) {
         char word[32];
         snprintf(word, sizeof word, "%.*s", (int)(grammar->sizes[i] < 30 ? grammar->sizes[i] : 30),
                  grammar->words[i]);
-        if (grammar_is_among(never, word)) {
+        if (grammar_is_among(never, word) || grammar->sizes[i] > REGISTRY_KEY_MAX) {
             return true;
         }
     }

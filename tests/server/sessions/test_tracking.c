@@ -192,6 +192,29 @@ SERVER_TEST(a_result_in_a_room_outdates_what_was_read_of_the_league) {
     expect_told(h, t, INVALIDATE("j:1:1", 5));
 }
 
+/* Nobody has played, so no room ends with the period, and who is idle goes down. */
+SERVER_TEST(a_period_without_rooms_outdates_what_was_read_of_the_league) {
+    struct session *t = tracker(h, ""), *w = harness_connect(h);
+    harness_run(h, s, "LB.LEAGUE CREATE k PERIOD HOUR ROOM 5 TIERS 3 UP 1 DOWN 1 IDLE DOWN");
+    harness_run(h, s, "LB.LEAGUE ADD k 1 a");
+    harness_run(h, s, "LB.LEAGUE SET k 3 a");
+    static const char *const changes[] = {"", "", "LB.ALTER {k}:rooms PERIOD DAY", "DEL {k}:rooms"};
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        harness_run(h, t, i < 2 ? "LB.LEAGUE GET k a" : "LB.LEAGUE INFO k");
+        harness_expect(h, w, "WATCH k", OK);
+        if (i < 2) {
+            h->wall_us += INT64_C(3600) * 1000000;
+            server_update_time(&h->server);
+            registry_roll_due(h->server.registry, h->server.clock.now_ms, 10);
+        } else {
+            harness_run(h, s, changes[i]);
+        }
+        expect_told(h, t, INVALIDATE("k", 1));
+        harness_expect(h, w, "MULTI", OK);
+        harness_expect(h, w, "EXEC", "*-1\r\n");
+    }
+}
+
 SERVER_TEST(a_member_that_a_waiting_client_takes_is_told) {
     struct session *t = tracker(h, ""), *w = harness_connect(h);
     harness_run(h, t, "ZCARD k");
