@@ -466,27 +466,24 @@ static void block_move_element(void *array, size_t size, uint32_t from, uint32_t
     memcpy(at + to * size, &moved, size);
 }
 
-/* Move size bytes from one heap offset to another, shifting those in between. */
-static void block_move_bytes(char *heap, uint32_t size, uint32_t from, uint32_t to) {
-    char moved[NAME_LONG];
-    memcpy(moved, heap + from, size);
-    if (from < to) {
-        memmove(heap + from, heap + from + size, to - from - size);
-        memcpy(heap + to - size, moved, size);
-    } else {
-        memmove(heap + to + size, heap + to, from - to);
-        memcpy(heap + to, moved, size);
-    }
-}
-
 void block_shift(struct block *block, uint32_t from, uint32_t to, uint64_t key) {
     CHECK(from < block->count);
     CHECK(to <= block->count);
     uint32_t last = from < to ? to - 1 : to; /* its final index */
     if (last != from) {
         uint32_t size = block_heap_size(block_code(block, from));
-        block_move_bytes(block_heap_of(block), size, block_offset(block, from),
-                         block_offset(block, to));
+        /* The member's bytes, to another offset; those in between are shifted. */
+        char moved[NAME_LONG];
+        char *at = block_heap_of(block) + block_offset(block, from);
+        char *to_at = block_heap_of(block) + block_offset(block, to);
+        memcpy(moved, at, size);
+        if (at < to_at) {
+            memmove(at, at + size, (size_t)(to_at - at) - size);
+            memcpy(to_at - size, moved, size);
+        } else {
+            memmove(to_at + size, to_at, (size_t)(at - to_at));
+            memcpy(to_at, moved, size);
+        }
         block_move_element(block_keys_of(block), sizeof(uint64_t), from, last);
         block_move_element(block_marks_of(block), sizeof(uint16_t), from, last);
     }

@@ -1018,8 +1018,9 @@ void board_at_many(const struct board *board, const uint32_t *ranks, uint32_t co
         const struct block *block = board_leaf(board, places[i].leaf);
         uint32_t index = places[i].index;
         offsets[i] = block_offset(block, index);
-        prefetch_line(block_keys(block) + index);
-        prefetch_lines(block_heap(block) + offsets[i], block_heap_size(block_code(block, index)));
+        memory_prefetch(block_keys(block) + index);
+        memory_prefetch_lines(block_heap(block) + offsets[i],
+                              block_heap_size(block_code(block, index)));
     }
     for (uint32_t i = 0; i < count; i++) {
         entries[i] = board_entry_at(board_leaf(board, places[i].leaf), places[i].index, offsets[i]);

@@ -12,22 +12,6 @@ struct leaf_fill {
     char long_bytes[BLOCK_ENTRIES_MAX][BLOCK_LONG_SIZE];
 };
 
-/* As full as random growth would leave it: of leaves one after another, each number between the limits is as frequent as
- * the others. entry_count: so many are left, of which no few are to be a leaf of their own. */
-static void board_append_begin_leaf(struct leaf_fill *fill, uint32_t leaf, uint32_t entry_count) {
-    enum { CHOICES = BLOCK_LOADED_MAX - BLOCK_LOADED_MIN + 1, STRIDE = 11 };
-    uint32_t count = BLOCK_LOADED_MIN + (leaf % CHOICES) * STRIDE % CHOICES;
-    if (entry_count <= BLOCK_LOADED_MAX) {
-        count = BLOCK_LOADED_MAX;
-    } else if (entry_count < count + BLOCK_LOADED_MIN) {
-        count = (entry_count + 1) / 2;
-    }
-    fill->count = 0;
-    fill->heap = 0;
-    fill->count_max = count;
-    fill->heap_max = BLOCK_HEAP_MAX * count / BLOCK_ENTRIES_MAX;
-}
-
 /* Add one more entry. is_full: there is no room for it. false: no memory. */
 static bool board_append_put_entry(struct leaf_fill *fill, const struct board *board,
                                    const struct board_entry *from, bool *is_full) {
@@ -117,10 +101,22 @@ static enum board_status board_append_leaves(struct board *board, const struct b
         return BOARD_FULL;
     }
     while (count > 0) {
+        /* As full as random growth would leave it: of leaves one after another, each number between the limits is as
+         * frequent as the others; and no few that are left are a leaf of their own. */
+        enum { CHOICES = BLOCK_LOADED_MAX - BLOCK_LOADED_MIN + 1, STRIDE = 11 };
+        uint32_t leaf = board->is_large ? board->large->list.node_end : 0;
+        uint32_t count_max = BLOCK_LOADED_MIN + (leaf % CHOICES) * STRIDE % CHOICES;
+        if (count <= BLOCK_LOADED_MAX) {
+            count_max = BLOCK_LOADED_MAX;
+        } else if (count < count_max + BLOCK_LOADED_MIN) {
+            count_max = (count + 1) / 2;
+        }
         struct leaf_fill fill;
+        fill.count = fill.heap = 0;
+        fill.count_max = count_max;
+        fill.heap_max = BLOCK_HEAP_MAX * count_max / BLOCK_ENTRIES_MAX;
         bool has_memory = true;
         bool is_full = false;
-        board_append_begin_leaf(&fill, board->is_large ? board->large->list.node_end : 0, count);
         while (count > 0 && has_memory && !is_full) {
             has_memory = board_append_put_entry(&fill, board, entries, &is_full);
             entries += !is_full;

@@ -1,8 +1,8 @@
 /* Reading a board: in the order of ranks, entry by entry or run by run, and in that of hashes. */
 #include "codec/check.h"
+#include "codec/memory.h"
 #include "skiplist/block.h"
 #include "skiplist/large_board.h"
-#include "skiplist/prefetch.h"
 
 /* While a walk is in one block, prefetch the next one: first its node, and some entries later the
  * first lines of the block. Once it is being read, the hardware prefetcher takes over. */
@@ -12,10 +12,10 @@ static void board_cursor_fetch_nodes(const struct board_cursor *cursor) {
         return;
     }
     if (block->links.next != SKIPLIST_NONE) {
-        prefetch_line(skiplist_node(&cursor->board->large->list, block->links.next));
+        memory_prefetch(skiplist_node(&cursor->board->large->list, block->links.next));
     }
     if (block->links.previous != SKIPLIST_NONE) {
-        prefetch_line(skiplist_node(&cursor->board->large->list, block->links.previous));
+        memory_prefetch(skiplist_node(&cursor->board->large->list, block->links.previous));
     }
 }
 
@@ -23,7 +23,7 @@ static void board_cursor_fetch_ahead(const struct board_cursor *cursor, uint32_t
     if (cursor->index % 8 == 4) {
         const struct block *ahead = board_leaf(cursor->board, id);
         if (ahead != NULL) {
-            prefetch_lines(ahead, sizeof *ahead + 10 * BLOCK_ENTRIES_MAX);
+            memory_prefetch_lines(ahead, sizeof *ahead + 10 * BLOCK_ENTRIES_MAX);
         }
     }
 }
@@ -152,7 +152,7 @@ bool board_cursor_run(struct board_cursor *cursor, bool is_best_first, uint32_t 
         cursor->block = board_leaf(cursor->board, ahead);
         cursor->index = CURSOR_AT_EDGE;
         if (cursor->block != NULL) {
-            prefetch_lines(cursor->block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
+            memory_prefetch_lines(cursor->block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
         }
         return true;
     }
@@ -178,7 +178,7 @@ static void board_cursor_scan_visit_entry(void *context, const struct scan_item 
 static void board_cursor_scan_fetch(const void *owner, uint32_t id) {
     const struct board *board = owner;
     if (id < board->large->list.node_end) {
-        prefetch_line(skiplist_node(&board->large->list, id));
+        memory_prefetch(skiplist_node(&board->large->list, id));
     }
 }
 
@@ -231,7 +231,7 @@ static void board_cursor_scan_find(const void *owner, const struct scan_candidat
         const struct block *block = board_leaf(board, candidates[i].id);
         leaves[i] = (struct scan_leaf){.block = block};
         if (block != NULL) {
-            prefetch_lines(block, sizeof *block + 2 * BLOCK_ENTRIES_MAX);
+            memory_prefetch_lines(block, sizeof *block + 2 * BLOCK_ENTRIES_MAX);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -243,8 +243,8 @@ static void board_cursor_scan_find(const void *owner, const struct scan_candidat
         for (uint64_t matches = leaves[i].matches; matches != 0; matches &= matches - 1) {
             uint32_t index = (uint32_t)__builtin_ctzll(matches);
             const char *member = block_heap(leaves[i].block) + block_offset(leaves[i].block, index);
-            prefetch_lines(member, block_heap_size(block_code(leaves[i].block, index)));
-            prefetch_line(block_keys(leaves[i].block) + index);
+            memory_prefetch_lines(member, block_heap_size(block_code(leaves[i].block, index)));
+            memory_prefetch(block_keys(leaves[i].block) + index);
         }
     }
     for (uint32_t i = 0; i < count; i++) {

@@ -9,8 +9,8 @@
  * leaf has no row, and counts its keys.
  *
  * skiplist.c and detach.c call this where entries come and go; they move firsts with spans themselves. */
+#include "codec/memory.h"
 #include "skiplist/index.h"
-#include "skiplist/prefetch.h"
 
 static inline bool dense_differ(const struct skiplist *list, uint64_t a, uint64_t b) {
     return (a ^ b) >> list->score_shift != 0;
@@ -121,7 +121,7 @@ static uint32_t dense_count_below(struct skiplist *list, uint32_t id) {
     for (uint32_t i = 0; i < index->count; i++) {
         if (index->is_lowest && i + AHEAD < index->count) {
             uint32_t ahead = index_children(index)[i + AHEAD];
-            prefetch_lines(index_leaf(list, ahead), AHEAD_BYTES);
+            memory_prefetch_lines(index_leaf(list, ahead), AHEAD_BYTES);
         }
         uint32_t below = dense_count_below(list, index_children(index)[i]);
         index_set_firsts(index, i, below);

@@ -13,8 +13,8 @@
  * parent ids remain valid. The roots form a linked list from list->detached through links.next. So
  * a block is in the list if following its parents ends at the list's root. Spans, separators and
  * links of detached index blocks are meaningless. */
+#include "codec/memory.h"
 #include "skiplist/index.h"
-#include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"
 #include "skiplist/skiplist.h"
 
@@ -34,7 +34,7 @@ static void detach_children(struct skiplist *list, uint32_t id, uint32_t from, u
     CHECK(from < to);
     CHECK(to - from < index->count);
     for (uint32_t i = from; i < to; i++) {
-        prefetch_line(index_links(list, index_children(index)[i]));
+        memory_prefetch(index_links(list, index_children(index)[i]));
     }
     for (uint32_t i = from; i < to; i++) {
         detach_add_detached(list, index_children(index)[i]);
@@ -179,11 +179,11 @@ uint32_t detach_next_leaf(struct skiplist *list) {
         const uint32_t *children = index_children(index);
         uint32_t child = children[--index->count];
         if (index->count > 1) {
-            prefetch_line(skiplist_node(list, children[index->count - 2]));
+            memory_prefetch(skiplist_node(list, children[index->count - 2]));
         }
         if (index->count > 0) {
-            prefetch_lines(skiplist_node(list, children[index->count - 1])->block,
-                           sizeof(struct block));
+            memory_prefetch_lines(skiplist_node(list, children[index->count - 1])->block,
+                                  sizeof(struct block));
         }
         if (index->count == 0) {
             list->detached = index->links.next;

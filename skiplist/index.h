@@ -26,7 +26,7 @@
 #ifndef SKIPLIST_INDEX_H
 #define SKIPLIST_INDEX_H
 
-#include "skiplist/prefetch.h"
+#include "codec/memory.h"
 #include "skiplist/skiplist.h"
 
 enum {
@@ -151,7 +151,7 @@ static inline uint32_t index_child_for(struct index_block *index, uint64_t key, 
     uint32_t position = index_fences_above(index, limit) * INDEX_STRIDE;
     const uint64_t *keys = index_keys(index) + position;
     /* Which of the eight children is still unknown, but all are in one line. */
-    prefetch_line(index_children(index) + position);
+    memory_prefetch(index_children(index) + position);
 #pragma GCC unroll 8
     for (int i = 1; i < INDEX_STRIDE; i++) {
         position += keys[i] > limit;

@@ -3,9 +3,9 @@
  * lookup_begin fetches directly. */
 #include "skiplist/lookup.h"
 
+#include "codec/memory.h"
 #include "skiplist/index.h"
 #include "skiplist/large_board.h"
-#include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"
 
 /* ---- the member ---- */
@@ -19,7 +19,7 @@ static void lookup_fetch_node(struct lookup *lookup) {
     }
     map_find(&board->large->map, lookup->hash, &find);
     if (map_find_next(&find, &lookup->leaf)) {
-        prefetch_line(skiplist_node(&board->large->list, lookup->leaf));
+        memory_prefetch(skiplist_node(&board->large->list, lookup->leaf));
     } else {
         lookup->leaf = SKIPLIST_NONE;
     }
@@ -37,9 +37,9 @@ static void lookup_fetch_leaf(const struct lookup *lookup) {
         return;
     }
     /* Header and marks of a full leaf; its count has not been loaded yet. */
-    prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
+    memory_prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
     if (node->parent != SKIPLIST_NONE) {
-        prefetch_lines(index_narrow_spans(index_at(list, node->parent)), INDEX_FANOUT);
+        memory_prefetch_lines(index_narrow_spans(index_at(list, node->parent)), INDEX_FANOUT);
     }
 }
 
@@ -51,7 +51,7 @@ static uint32_t lookup_offset_near(const struct block *block, uint32_t index) {
 
 /* What a change of the block moves from there on. */
 static void lookup_prefetch_members(const struct block *block, uint32_t offset) {
-    prefetch_lines(block_heap(block) + offset, block->heap_used - offset + 1U);
+    memory_prefetch_lines(block_heap(block) + offset, block->heap_used - offset + 1U);
 }
 
 static void lookup_fetch_entry(struct lookup *lookup) {
@@ -62,12 +62,12 @@ static void lookup_fetch_entry(struct lookup *lookup) {
     }
     const uint64_t *key = block_keys(block) + lookup->index;
     if (lookup->is_change) {
-        prefetch_lines(key, (block->count - lookup->index) * sizeof *key);
+        memory_prefetch_lines(key, (block->count - lookup->index) * sizeof *key);
         lookup_prefetch_members(block, lookup_offset_near(block, lookup->index));
     } else {
         const char *member = block_heap(block) + lookup_offset_near(block, lookup->index);
-        prefetch_line(key);
-        prefetch_lines(member, 2 * block_heap_size(block_code(block, lookup->index)));
+        memory_prefetch(key);
+        memory_prefetch_lines(member, 2 * block_heap_size(block_code(block, lookup->index)));
     }
 }
 
@@ -98,7 +98,7 @@ static void lookup_fetch_target_index(const struct lookup *lookup) {
     const struct index_block *index = lookup_target_index(lookup);
     /* Fences and spans; of the children and the keys only one line each is read. */
     if (index != NULL) {
-        prefetch_lines(index, sizeof *index + INDEX_FANOUT);
+        memory_prefetch_lines(index, sizeof *index + INDEX_FANOUT);
     }
 }
 
@@ -108,8 +108,8 @@ static void lookup_fetch_target_fences(const struct lookup *lookup) {
         return;
     }
     uint32_t position = index_fences_above(index, lookup->key) * INDEX_STRIDE;
-    prefetch_lines(index_keys(index) + position, INDEX_STRIDE * sizeof(uint64_t));
-    prefetch_lines(index_children(index) + position, INDEX_STRIDE * sizeof(uint32_t));
+    memory_prefetch_lines(index_keys(index) + position, INDEX_STRIDE * sizeof(uint64_t));
+    memory_prefetch_lines(index_children(index) + position, INDEX_STRIDE * sizeof(uint32_t));
 }
 
 static void lookup_fetch_target_node(struct lookup *lookup) {
@@ -119,7 +119,7 @@ static void lookup_fetch_target_node(struct lookup *lookup) {
     }
     uint32_t position = index_child_for(index, lookup->key, !lookup_list_of(lookup)->is_latest);
     lookup->target = index_children(index)[position];
-    prefetch_line(skiplist_node(lookup_list_of(lookup), lookup->target));
+    memory_prefetch(skiplist_node(lookup_list_of(lookup), lookup->target));
     if (index->sheet != NULL) {
         sheet_prefetch(index->sheet, index_narrow_sum(index, position));
     }
@@ -130,7 +130,7 @@ static void lookup_fetch_target_node(struct lookup *lookup) {
 static void lookup_fetch_target_leaf(const struct lookup *lookup) {
     const struct block *block = lookup_target_leaf(lookup);
     if (block != NULL) {
-        prefetch_lines(block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
+        memory_prefetch_lines(block, sizeof *block + 10 * BLOCK_ENTRIES_MAX);
     }
 }
 
@@ -162,7 +162,7 @@ static void lookup_fetch_place(struct lookup *lookup) {
     uint32_t index =
         block_keys_above(keys, block->count, lookup->key, !lookup_list_of(lookup)->is_latest);
     lookup->place = index;
-    prefetch_lines(keys + index, (block->count - index + 1U) * sizeof *keys);
+    memory_prefetch_lines(keys + index, (block->count - index + 1U) * sizeof *keys);
     lookup_prefetch_members(block, lookup_offset_near(block, index));
 }
 
@@ -184,7 +184,7 @@ static inline void lookup_begin_hashed(struct lookup *lookup, const struct board
     if (board->is_large) {
         map_prefetch(&board->large->map, lookup->hash);
     } else if (board->leaf != NULL) {
-        prefetch_lines(board->leaf, sizeof *board->leaf + 10 * BLOCK_ENTRIES_MAX);
+        memory_prefetch_lines(board->leaf, sizeof *board->leaf + 10 * BLOCK_ENTRIES_MAX);
     }
 }
 
@@ -219,7 +219,7 @@ void lookup_begin_place(struct lookup *lookup, uint64_t key) {
     }
     lookup->target =
         skiplist_block_for(lookup_list_of(lookup), key, !lookup_list_of(lookup)->is_latest, 1);
-    prefetch_line(skiplist_node(lookup_list_of(lookup), lookup->target));
+    memory_prefetch(skiplist_node(lookup_list_of(lookup), lookup->target));
 }
 
 bool lookup_begin_place_like(struct lookup *lookup, const struct lookup *other) {
@@ -350,17 +350,17 @@ void lookup_bounds(struct lookup *lookups, unsigned count, uint64_t *bounds) {
         }
         bounds[i] = has_none ? 0 : UINT64_MAX;
         if (nodes[i] != NULL) {
-            prefetch_line(nodes[i]);
+            memory_prefetch(nodes[i]);
         }
     }
     for (unsigned i = 0; i < count; i++) {
         if (nodes[i] != NULL && nodes[i]->parent != SKIPLIST_NONE) {
             const struct index_block *index =
                 index_at(lookup_list_of(&lookups[i]), nodes[i]->parent);
-            prefetch_line(index);
-            prefetch_line((const char *)(index + 1) +
-                          INDEX_FANOUT * (sizeof(uint8_t) + sizeof(uint32_t)) +
-                          nodes[i]->position * sizeof(uint64_t));
+            memory_prefetch(index);
+            memory_prefetch((const char *)(index + 1) +
+                            INDEX_FANOUT * (sizeof(uint8_t) + sizeof(uint32_t)) +
+                            nodes[i]->position * sizeof(uint64_t));
         }
     }
     /* The separator is above the leaf's keys, or equal to the first; the first of an index block has none there. */
@@ -453,7 +453,7 @@ static void lookup_reading_find_node(const struct large_board *large, unsigned c
         reading->node = NULL;
         if (map_find_next(&find, &reading->leaf)) {
             reading->node = skiplist_node(&large->list, reading->leaf);
-            prefetch_line(reading->node);
+            memory_prefetch(reading->node);
         }
     }
 }
@@ -464,11 +464,11 @@ static void lookup_reading_fetch_leaf(const struct large_board *large, unsigned 
         const struct skiplist_node *node = readings[i].node;
         if (node != NULL) {
             /* Header and marks of a full leaf; its count has not been loaded yet. */
-            prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
+            memory_prefetch_lines(node->block, sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
             readings[i].parent = NULL;
             if (node->parent != SKIPLIST_NONE) {
                 readings[i].parent = skiplist_node(&large->list, node->parent);
-                prefetch_lines(index_narrow_spans(readings[i].parent->block), INDEX_FANOUT);
+                memory_prefetch_lines(index_narrow_spans(readings[i].parent->block), INDEX_FANOUT);
             }
         }
     }
@@ -483,9 +483,9 @@ static void lookup_reading_find_entry(unsigned count, struct lookup_reading *rea
         const struct block *block = reading->node->block;
         if (block_find_tag(block, board_hash_tag(reading->hash), &reading->index)) {
             const char *member = block_heap(block) + lookup_offset_near(block, reading->index);
-            prefetch_line(block_keys(block) + reading->index);
-            prefetch_line(member);
-            prefetch_line(member + 24); /* most names end there; counting would take longer */
+            memory_prefetch(block_keys(block) + reading->index);
+            memory_prefetch(member);
+            memory_prefetch(member + 24); /* most names end there; counting would take longer */
         } else {
             reading->index = SKIPLIST_NONE;
         }

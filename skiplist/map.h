@@ -49,7 +49,7 @@
 
 #include "codec/bytes.h"
 #include "codec/check.h"
-#include "skiplist/prefetch.h"
+#include "codec/memory.h"
 
 #ifdef SKIPLIST_TINY
 #define MAP_BUCKET_SIZE  32
@@ -319,9 +319,9 @@ __attribute__((always_inline)) static inline bool map_find_next(struct map_find 
 
 /* Prefetch the lines that looking up, adding or removing this hash will touch. */
 static inline void map_prefetch(const struct map *map, uint64_t hash) {
-    prefetch_line(map_bucket(&map->table, map_home(&map->table, hash)));
+    memory_prefetch(map_bucket(&map->table, map_home(&map->table, hash)));
     if (map->is_moving) {
-        prefetch_line(map_bucket(&map->next, map_home(&map->next, hash)));
+        memory_prefetch(map_bucket(&map->next, map_home(&map->next, hash)));
     }
 }
 

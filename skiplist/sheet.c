@@ -187,7 +187,7 @@ void sheet_codes_at(const struct skiplist *list, const struct skiplist_place *pl
         sheets[i] =
             node->level > 0 ? &index_at(list, places[i].leaf)->sheet : &list->tags->leaf_sheet;
         if (*sheets[i] != NULL) {
-            prefetch_line(*sheets[i]);
+            memory_prefetch(*sheets[i]);
         }
     }
     for (uint32_t i = 0; i < count; i++) {

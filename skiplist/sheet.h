@@ -303,8 +303,6 @@ static inline void tags_note_gaps(struct tags *tags) {
     tags->gap_level = 2;
     tags->gap_id = 0;
 }
-/* The values of the tags in the mask that a code holds. */
-void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag_values *values);
 
 /* The part of a code that is one tag's: the code of its value. */
 uint32_t sheet_slot_gather(const struct tag_slot *slot, uint32_t code); /* of any slot */
@@ -331,13 +329,13 @@ static inline uint32_t sheet_get(const struct sheet *sheet, uint32_t index) {
 }
 
 static inline void sheet_prefetch_code(const struct sheet *sheet, uint32_t index) {
-    prefetch_line((const char *)sheet_codes(sheet) + (size_t)sheet->width * index);
+    memory_prefetch((const char *)sheet_codes(sheet) + (size_t)sheet->width * index);
 }
 
 /* The codes of a leaf, whose first one has this index, are going to be read or changed. */
 static inline void sheet_prefetch(const struct sheet *sheet, uint32_t first) {
-    prefetch_line(sheet);
-    prefetch_lines((const char *)sheet_codes(sheet) + 2 * (size_t)first, 128);
+    memory_prefetch(sheet);
+    memory_prefetch_lines((const char *)sheet_codes(sheet) + 2 * (size_t)first, 128);
 }
 
 /* The sheet of a lowest index block, with all cleared bits cleared; NULL: it has none. */

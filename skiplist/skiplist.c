@@ -8,7 +8,6 @@
 
 #include "codec/memory.h"
 #include "skiplist/index.h"
-#include "skiplist/prefetch.h"
 #include "skiplist/sheet.h"
 
 enum plan_change {
@@ -227,27 +226,27 @@ void skiplist_places_above(const struct skiplist *list, const uint64_t *keys, ui
     for (uint32_t i = 0; i < count; i++) {
         places[i].leaf = skiplist_block_for(list, keys[i], or_equal, 1);
         if (has_index) {
-            prefetch_lines(index_at(list, places[i].leaf),
-                           sizeof(struct index_block) + INDEX_FANOUT);
+            memory_prefetch_lines(index_at(list, places[i].leaf),
+                                  sizeof(struct index_block) + INDEX_FANOUT);
         }
     }
     for (uint32_t i = 0; i < count && has_index; i++) {
         struct index_block *index = index_at(list, places[i].leaf);
         uint32_t position = index_fences_above(index, keys[i]) * INDEX_STRIDE;
-        prefetch_lines(index_keys(index) + position, INDEX_STRIDE * sizeof(uint64_t));
-        prefetch_line(index_children(index) + position);
+        memory_prefetch_lines(index_keys(index) + position, INDEX_STRIDE * sizeof(uint64_t));
+        memory_prefetch(index_children(index) + position);
     }
     for (uint32_t i = 0; i < count && has_index; i++) {
         struct index_block *index = index_at(list, places[i].leaf);
         places[i].leaf = index_children(index)[index_child_for(index, keys[i], or_equal)];
-        prefetch_line(skiplist_node(list, places[i].leaf));
+        memory_prefetch(skiplist_node(list, places[i].leaf));
     }
     for (uint32_t i = 0; i < count; i++) {
-        prefetch_line(index_leaf(list, places[i].leaf));
+        memory_prefetch(index_leaf(list, places[i].leaf));
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct block *block = index_leaf(list, places[i].leaf);
-        prefetch_lines(block_keys(block), block->count * sizeof keys[i]);
+        memory_prefetch_lines(block_keys(block), block->count * sizeof keys[i]);
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct block *block = index_leaf(list, places[i].leaf);
@@ -281,7 +280,8 @@ void skiplist_begin_place(const struct skiplist *list, uint32_t rank,
         place->leaf = index_children(index)[index_child_at(index, &place->index)];
     }
     if (level == 1) {
-        prefetch_lines(index_at(list, place->leaf), sizeof(struct index_block) + INDEX_FANOUT);
+        memory_prefetch_lines(index_at(list, place->leaf),
+                              sizeof(struct index_block) + INDEX_FANOUT);
     }
 }
 
@@ -298,16 +298,16 @@ void skiplist_at_many(const struct skiplist *list, const uint32_t *ranks, uint32
             /* Determine the child and prefetch its id. */
             struct index_block *index = index_at(list, places[i].leaf);
             positions[i] = index_child_at(index, &places[i].index);
-            prefetch_line(index_children(index) + positions[i]);
+            memory_prefetch(index_children(index) + positions[i]);
         }
         for (uint32_t i = 0; i < count; i++) {
             places[i].leaf = index_children(index_at(list, places[i].leaf))[positions[i]];
-            prefetch_line(skiplist_node(list, places[i].leaf));
+            memory_prefetch(skiplist_node(list, places[i].leaf));
         }
     }
     for (uint32_t i = 0; i < count; i++) {
-        prefetch_lines(index_leaf(list, places[i].leaf),
-                       sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
+        memory_prefetch_lines(index_leaf(list, places[i].leaf),
+                              sizeof(struct block) + 2 * BLOCK_ENTRIES_MAX);
     }
 }
 

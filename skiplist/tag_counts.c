@@ -816,10 +816,10 @@ void tag_counts_prefetch(const struct skiplist *list, uint32_t leaf, uint32_t co
         if (counts != NULL && counts->number == list->tags->plan.number) {
             const struct tag_places *places = tag_counts_places(list->tags, code);
             const struct tag_counts_plan *plan = &list->tags->plan;
-            prefetch_line(counts->dense + places->dense);
+            memory_prefetch(counts->dense + places->dense);
             for (uint32_t i = 0; i < plan->combination_count; i++) {
-                prefetch_line((const char *)tag_counts_row(plan, counts, places->rows[i]) +
-                              node->position * tag_counts_width(counts));
+                memory_prefetch((const char *)tag_counts_row(plan, counts, places->rows[i]) +
+                                node->position * tag_counts_width(counts));
             }
         }
     }

@@ -450,22 +450,22 @@ static void tag_group_fetch_children(const struct skiplist *list, uint32_t id, u
     const uint32_t *children = index_children(index_at(list, id));
     bool is_lowest = skiplist_node(list, id)->level == 2;
     for (uint32_t i = from; i < to; i++) {
-        prefetch_line(skiplist_node(list, children[i]));
+        memory_prefetch(skiplist_node(list, children[i]));
     }
     for (uint32_t i = from; i < to; i++) {
-        prefetch_line(&index_at(list, children[i])->sheet);
+        memory_prefetch(&index_at(list, children[i])->sheet);
     }
     for (uint32_t i = from; i < to && is_lowest; i++) {
         const struct sheet *sheet = index_at(list, children[i])->sheet;
         if (sheet != NULL) {
-            prefetch_lines(sheet, sizeof *sheet + 128);
+            memory_prefetch_lines(sheet, sizeof *sheet + 128);
         }
     }
     for (uint32_t i = from; i < to && !is_lowest; i++) {
         const struct tag_counts *counts = index_at(list, children[i])->counts;
         if (counts != NULL && filter->dense.range_count > 0) {
-            prefetch_line(counts);
-            prefetch_line(counts->dense + filter->dense.ranges[0].first);
+            memory_prefetch(counts);
+            memory_prefetch(counts->dense + filter->dense.ranges[0].first);
         }
     }
 }
@@ -477,7 +477,7 @@ static void tag_group_fetch_sheet(const struct skiplist *list, uint32_t id, uint
     const struct index_block *index = index_at(list, index_children(index_at(list, id))[child]);
     if (index->is_lowest && index->sheet != NULL) {
         size_t size = sizeof *index->sheet + (size_t)index->sheet->count * index->sheet->width;
-        prefetch_lines(index->sheet, size < FETCHED_MAX ? size : FETCHED_MAX);
+        memory_prefetch_lines(index->sheet, size < FETCHED_MAX ? size : FETCHED_MAX);
     }
 }
 
@@ -748,7 +748,7 @@ void tag_group_count_many(const struct board *board, struct tag_filter *filter, 
         marks[i] = NULL;
         if (counts[i] > 0) {
             marks[i] = tag_group_find_mark(&filter->marks, counts[i] - 1, false);
-            prefetch_line(&index_at(list, marks[i]->id)->sheet);
+            memory_prefetch(&index_at(list, marks[i]->id)->sheet);
         }
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -846,16 +846,6 @@ struct group_reading {
     uint32_t work_left;
 };
 
-/* Of matches among entries, the first of which has this rank. */
-static void tag_group_read_matches(struct group_reading *reading, uint64_t matches, uint32_t rank) {
-    while (matches != 0 && reading->count < reading->count_max) {
-        uint32_t at = (uint32_t)(reading->is_best_first ? __builtin_ctzll(matches)
-                                                        : 63 - __builtin_clzll(matches));
-        reading->ranks[reading->count++] = rank + at;
-        matches &= ~(UINT64_C(1) << at);
-    }
-}
-
 /* Of entries from .. to - 1 of a sheet whose first has this rank. */
 static void tag_group_read_sheet(struct group_reading *reading, const struct sheet *sheet,
                                  uint32_t from, uint32_t to, uint32_t rank) {
@@ -871,8 +861,13 @@ static void tag_group_read_sheet(struct group_reading *reading, const struct she
                                          (to - from) / PIECE, &passed)
                 : tag_group_match(sheet, filter, at, size);
         at += is_best_first ? passed * PIECE : 0U - passed * PIECE;
-        tag_group_read_matches(reading, matches, rank + at);
         uint32_t read = passed * PIECE + (matches != 0 || passed == 0 ? size : 0);
+        while (matches != 0 && reading->count < reading->count_max) {
+            uint32_t bit = (uint32_t)(is_best_first ? __builtin_ctzll(matches)
+                                                    : 63 - __builtin_clzll(matches));
+            reading->ranks[reading->count++] = rank + at + bit;
+            matches &= ~(UINT64_C(1) << bit);
+        }
         from += is_best_first ? read : 0;
         to -= is_best_first ? 0 : read;
     }

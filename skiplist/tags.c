@@ -658,10 +658,11 @@ size_t tags_growth_size(const struct board *board, uint32_t count) {
            (count < sheets ? count : sheets) * each;
 }
 
-void tags_read(const struct tags *tags, uint32_t code, unsigned mask, struct tag_values *values) {
+/* The values that a code holds. */
+static void tags_read(const struct tags *tags, uint32_t code, struct tag_values *values) {
     values->mask = 0;
     for (unsigned i = 0; i < tags->count; i++) {
-        uint32_t value = (mask >> i & 1) != 0 ? sheet_slot_extract(tags->slots[i], code) : 0;
+        uint32_t value = sheet_slot_extract(tags->slots[i], code);
         values->at[i] = value != 0 ? tags_dictionary_value(&tags->slots[i]->values, value)
                                    : (struct bytes){.size = 0};
         values->mask |= (unsigned)(value != 0) << i;
@@ -674,7 +675,7 @@ void tags_of(const struct board *board, const struct board_member *member,
     const struct tags *tags = board_tags(board);
     *values = (struct tag_values){.mask = 0};
     if (tags != NULL) {
-        tags_read(tags, sheet_code(&board->large->list, place), UINT32_MAX, values);
+        tags_read(tags, sheet_code(&board->large->list, place), values);
     }
 }
 
@@ -688,7 +689,7 @@ static void tags_read_many(const struct board *board, const struct skiplist_plac
     }
     for (uint32_t i = 0; i < count; i++) {
         if (tags != NULL) {
-            tags_read(tags, codes[i], UINT32_MAX, &values[i]);
+            tags_read(tags, codes[i], &values[i]);
         } else {
             values[i] = (struct tag_values){.mask = 0};
         }

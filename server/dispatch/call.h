@@ -51,7 +51,7 @@ static inline bool call_arg_is(const struct call *call, uint32_t index, const ch
 struct registry_key *call_find_key(const struct call *call, struct bytes name);
 /* Reply "WRONGTYPE ..."; returns false. */
 bool call_refuse_kind(const struct call *call);
-/* Is the key, which may be NULL, of this kind (skiplist/keyspace/key_kind.h)? false: "WRONGTYPE
+/* Is the key, which may be NULL, of this kind (skiplist/keyspace/effect.h)? false: "WRONGTYPE
  * ..." was replied. */
 MUST_CHECK static inline bool call_check_kind(const struct call *call,
                                               const struct registry_key *key, uint32_t kind) {

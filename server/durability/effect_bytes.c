@@ -5,7 +5,7 @@
 #include "server/durability/file_format.h"
 #include "server/system/tzdata.h"
 #include "skiplist/keyspace/board_options.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "effects are written as little endian integers, by copying them"

@@ -12,7 +12,7 @@
 #include "codec/memory.h"
 #include "server/system/clock.h"
 #include "server/system/tzdata.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 
 enum {
 #ifdef SERVER_TINY

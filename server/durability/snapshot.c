@@ -8,7 +8,7 @@
 
 #include "server/system/clock.h"
 #include "server/system/log.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 
 enum {
     STEP_ENTRIES = EFFECT_ENTRIES_MAX, /* per piece: the loader fills leaves with as many */

@@ -14,7 +14,7 @@
 #include "server/replication/wire.h"
 #include "server/system/clock.h"
 #include "server/system/log.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 
 enum {
     WORDS_MAX = 5,

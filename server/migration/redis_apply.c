@@ -12,7 +12,7 @@
 #include "server/rdb/rdb_board.h"
 #include "server/rdb/rdb_bytes.h"
 #include "server/sessions/notify.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
 typedef bool redis_apply_handler(struct redis_apply *apply, const struct request *request);

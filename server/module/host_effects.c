@@ -8,7 +8,7 @@
 #include "server/rdb/rdb_board.h"
 #include "server/sessions/once_ids.h"
 #include "skiplist/board.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
 enum {

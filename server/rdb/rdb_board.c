@@ -6,7 +6,6 @@
 #include "codec/glob.h"
 #include "server/durability/file_format.h"
 #include "skiplist/keyspace/effect.h"
-#include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_embedded.h"
 
 uint64_t rdb_board_type_id(void) {

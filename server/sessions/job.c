@@ -267,7 +267,7 @@ static void job_board_receive(void *context, const struct effect *effect) {
         return;
     }
     if (!job_board_holds(job, key->database, registry_name(key))) {
-        job->has_missed |= !job->work->is_patient && registry_pass_has_passed(&job->pass, key);
+        job->has_missed |= !job->work->is_patient && registry_walk_pass_has_passed(&job->pass, key);
     } else if (effect->kind != EFFECT_STATE) { /* which the steps themselves change */
         job->is_begun = false;
     }
@@ -286,8 +286,10 @@ static bool job_board_wants_pass(const struct board_job *job) {
 static void job_board_pass(struct board_job *job) {
     struct server *server = job->server;
     int64_t now_ms = server->clock.now_ms;
-    for (int i = 0; i < PASS_COUNT && !job->has_board && !registry_pass_is_over(&job->pass); i++) {
-        const struct registry_key *key = registry_pass_next(server->registry, &job->pass, now_ms);
+    for (int i = 0; i < PASS_COUNT && !job->has_board && !registry_walk_pass_is_over(&job->pass);
+         i++) {
+        const struct registry_key *key =
+            registry_walk_pass_next(server->registry, &job->pass, now_ms);
         job->passed_count++;
         if (key != NULL && key->database >= REGISTRY_DATABASES) {
             job->work->see(job, key);
@@ -306,8 +308,8 @@ static void job_board_pass(struct board_job *job) {
             break;
         }
     }
-    if (registry_pass_is_over(&job->pass)) {
-        registry_pass_end(server->registry, &job->pass);
+    if (registry_walk_pass_is_over(&job->pass)) {
+        registry_walk_pass_end(server->registry, &job->pass);
         job->rests_ms = now_ms + job->passed_count / KEYS_OF_MS;
     }
 }
@@ -341,8 +343,9 @@ static bool job_board_step(struct server *server, struct job *of) {
         job->passed_ms = server->clock.now_ms;
         job->passed_count = 0;
         job->turn++;
-        registry_pass_begin(server->registry, &job->pass, 0,
-                            job->work->see != NULL ? REGISTRY_ALL_DATABASES : REGISTRY_DATABASES);
+        registry_walk_pass_begin(server->registry, &job->pass, 0,
+                                 job->work->see != NULL ? REGISTRY_ALL_DATABASES
+                                                        : REGISTRY_DATABASES);
     }
     if (job->pass.is_going) {
         job_board_pass(job);
@@ -386,7 +389,7 @@ bool job_board_step_notes(struct board_job *job, struct registry_key *board, uin
 static void job_board_destroy(struct server *server, struct job *of) {
     struct board_job *job = (struct board_job *)of;
     effect_listener_remove(server->registry, &job->listener);
-    registry_pass_end(server->registry, &job->pass);
+    registry_walk_pass_end(server->registry, &job->pass);
     buffer_deinit(&job->board);
     if (job->work->deinit != NULL) {
         job->work->deinit(job);

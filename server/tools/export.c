@@ -7,7 +7,6 @@
 #include "protocol/resp.h"
 #include "server/tools/tools.h"
 #include "skiplist/keyspace/effect.h"
-#include "skiplist/keyspace/key_kind.h"
 
 enum {
     PACK_SIZE = 1 << 20, /* bytes written at a time */

@@ -13,7 +13,7 @@
 #include "server/system/clock.h"
 #include "server/system/log.h"
 #include "server/tools/tools.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 
 struct importing {
     struct registry *registry;

@@ -5,7 +5,6 @@
 #include "skiplist/keyspace/effect.h"
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry_private.h"
 #include "skiplist/lookup.h"
 

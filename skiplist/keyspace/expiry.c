@@ -2,7 +2,7 @@
  * entry's index. Times are stored in the entries themselves, so comparing them touches no key. */
 #include "skiplist/keyspace/expiry.h"
 
-#include "skiplist/prefetch.h"
+#include "codec/memory.h"
 
 static struct expiry_entry *expiry_entry_at(const struct expiry *expiry, uint32_t index) {
     return map_pages_at(&expiry->entries, index * (uint64_t)sizeof(struct expiry_entry));
@@ -111,7 +111,7 @@ expiry_sum expiry_sum_ms(const struct expiry *expiry) {
 
 void expiry_prefetch(const struct expiry *expiry, uint32_t place) {
     CHECK(place < expiry->count);
-    prefetch_line(expiry_entry_at(expiry, place));
+    memory_prefetch(expiry_entry_at(expiry, place));
 }
 
 struct expiry_entry expiry_first(const struct expiry *expiry) {

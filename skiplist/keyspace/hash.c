@@ -779,10 +779,10 @@ bool hash_remove(struct hash *hash, struct bytes field) {
 
 void hash_prefetch(const struct hash *hash) {
     if (hash_is_large(hash)) {
-        prefetch_lines(hash->far.large, sizeof(struct hash_large));
+        memory_prefetch_lines(hash->far.large, sizeof(struct hash_large));
     } else {
         uint32_t size = hash_entries_size(hash);
-        prefetch_lines(hash_entries(hash), size < 256 ? size : 256);
+        memory_prefetch_lines(hash_entries(hash), size < 256 ? size : 256);
     }
 }
 
@@ -807,7 +807,7 @@ void hash_prefetch_places(struct hash_prefetch *prefetch) {
         uint32_t *index = &prefetch->indexes[i];
         map_find(&large->map, prefetch->hashes[i], &find);
         if (map_find_next(&find, index) && *index < large->count) {
-            prefetch_line(hash_list_at(large, *index));
+            memory_prefetch(hash_list_at(large, *index));
         } else {
             *index = UINT32_MAX;
         }
@@ -818,9 +818,9 @@ static void hash_prefetch_pair(const struct hash_large *large, uint32_t index) {
     uint32_t place = *hash_list_at(large, index);
     const char *slot = hash_slot(large, place);
     if (hash_place_kind(place) == SLOT_FAR) {
-        prefetch_lines(hash_slot_entry(slot), 128);
+        memory_prefetch_lines(hash_slot_entry(slot), 128);
     } else {
-        prefetch_lines(slot, SLOT_SIZE_MAX);
+        memory_prefetch_lines(slot, SLOT_SIZE_MAX);
     }
 }
 
@@ -993,7 +993,7 @@ struct field_scan {
 static void hash_fetch_place(const void *owner, uint32_t id) {
     const struct hash_large *large = owner;
     if (id < large->count) {
-        prefetch_line(hash_list_at(large, id));
+        memory_prefetch(hash_list_at(large, id));
     }
 }
 

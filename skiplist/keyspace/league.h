@@ -21,7 +21,7 @@
 #ifndef SKIPLIST_LEAGUE_H
 #define SKIPLIST_LEAGUE_H
 
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 
 enum {
     LEAGUE_SUFFIX_MAX = 2 + 1 + 3 + 1 + 10, /* braces, and ":tier:room" */
@@ -29,7 +29,6 @@ enum {
 };
 /* Fields of the layout. */
 enum { LEAGUE_TIER, LEAGUE_PERIOD, LEAGUE_ROOM };
-#define LEAGUE_LAYOUT "FIELD tier 8 FIELD period 24 FIELD room 32"
 
 struct league_entry {
     uint32_t tier;   /* 1 is the lowest */
@@ -37,7 +36,7 @@ struct league_entry {
     uint32_t room;   /* from 1 on; 0: none */
 };
 
-/* Make it LEAGUE_LAYOUT. */
+/* Make it FIELD tier 8 FIELD period 24 FIELD room 32. */
 void league_init_layout(struct layout *layout);
 static inline uint64_t league_key(struct league_entry entry) {
     return (uint64_t)entry.tier << 56 | (uint64_t)entry.period << 32 | entry.room;

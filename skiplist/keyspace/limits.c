@@ -107,19 +107,15 @@ static size_t limits_put_begin(uint8_t *out, int64_t begin_ms, int64_t time_ms, 
     return size;
 }
 
-/* The one that is written as it is. */
-static int64_t limits_first_time(const struct limits_rule *rule,
-                                 const struct limits_record *record) {
-    return limits_has(rule, LIMIT_EVERY)                                ? record->last_ms
-           : limits_has(rule, LIMIT_RESULTS) && record->results_ms != 0 ? record->results_ms
-           : limits_has(rule, LIMIT_GAIN)                               ? record->gain_ms
-                                                                        : 0;
-}
-
 size_t limits_pack(const struct limits_rule *rule, const struct limits_record *record,
                    uint8_t out[LIMITS_RECORD_BYTES_MAX]) {
     const unsigned all = 1U << LIMIT_EVERY | 1U << LIMIT_RESULTS | 1U << LIMIT_GAIN;
-    int64_t time_ms = limits_first_time(rule, record);
+    /* The one that is written as it is. */
+    int64_t time_ms = limits_has(rule, LIMIT_EVERY) ? record->last_ms
+                      : limits_has(rule, LIMIT_RESULTS) && record->results_ms != 0
+                          ? record->results_ms
+                      : limits_has(rule, LIMIT_GAIN) ? record->gain_ms
+                                                     : 0;
     uint64_t head = (uint64_t)time_ms << WHICH_BITS | (rule->has & all) >> LIMIT_EVERY;
     /* A time moves on with each result: a record whose size did so too would be written elsewhere each time. */
     size_t size_min = limits_has(rule, LIMIT_EVERY) ? BEGIN_BYTES : 1;

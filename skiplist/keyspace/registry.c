@@ -16,9 +16,8 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/prefetch.h"
 
 /* ---- one database ---- */
 
@@ -82,7 +81,7 @@ void registry_put(struct registry *registry, struct registry_key *key,
     key->index = database->count++;
     if (state == REGISTRY_WALK_AHEAD) {
         uint32_t *left = &registry->walk.pass.left[key->database];
-        uint32_t hole = registry_pass_move_hole(registry, key->database, key->index, *left);
+        uint32_t hole = registry_walk_pass_move_hole(registry, key->database, key->index, *left);
         key->index = (*left)++;
         registry_move_key(database, key->index, hole);
     }
@@ -118,7 +117,7 @@ void registry_take(struct registry *registry, struct registry_key *key) {
         expiry_remove(&database->heaps[tail->roll_heap], &tail->roll_place);
     }
     map_remove(&database->map, registry_key_hash(database, key), key->index);
-    uint32_t hole = registry_pass_move_hole(registry, key->database, key->index, UINT32_MAX);
+    uint32_t hole = registry_walk_pass_move_hole(registry, key->database, key->index, UINT32_MAX);
     registry_move_key(database, --database->count, hole);
 }
 
@@ -157,7 +156,7 @@ void registry_pass_by(struct registry *registry, struct registry_key *key) {
     uint32_t *left = &registry->walk.pass.left[key->database];
     if (key->index < *left) {
         uint32_t index = key->index;
-        uint32_t hole = registry_pass_move_hole(registry, key->database, index, *left - 1);
+        uint32_t hole = registry_walk_pass_move_hole(registry, key->database, index, *left - 1);
         registry_move_key(database, --*left, hole);
         if (*left != index) {
             map_replace(&database->map, registry_key_hash(database, key), index, *left);
@@ -221,7 +220,7 @@ static uint64_t registry_flush_database(struct registry *registry, uint32_t numb
         return 0;
     }
     registry_tell(registry, number, (struct bytes){.at = NULL});
-    registry_pass_note_flush(registry, number);
+    registry_walk_pass_note_flush(registry, number);
     database->gone_count++;
     registry_free_database_later(registry, database);
     registry_init_database(registry, database);
@@ -282,8 +281,8 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         registry_tell_of_database(registry, i);
         registry_tell_of_database(other, i);
     }
-    registry_pass_end(registry, &registry->telling);
-    registry_pass_end(other, &other->telling);
+    registry_walk_pass_end(registry, &registry->telling);
+    registry_walk_pass_end(other, &other->telling);
     struct registry both[] = {*registry, *other};
     *registry = both[1];
     *other = both[0];
@@ -292,7 +291,7 @@ void registry_exchange(struct registry *registry, struct registry *other) {
         const struct registry *before = &both[i];
         here->outside = before->outside;
         here->passes = before->passes;
-        registry_pass_restart_all(here);
+        registry_walk_pass_restart_all(here);
         here->listeners = before->listeners;
         here->is_passive = before->is_passive;
         here->is_held = before->is_held;
@@ -1002,7 +1001,7 @@ void registry_prefetch_place(const struct registry *registry, struct registry_pr
     map_find(&in->map, state->hash, &find);
     if (map_find_next(&find, &index) && index < in->count) {
         state->index = index;
-        prefetch_line(registry_list_at(&in->list, index));
+        memory_prefetch(registry_list_at(&in->list, index));
     }
 }
 
@@ -1010,7 +1009,7 @@ void registry_prefetch_key(const struct registry *registry, struct registry_pref
     const struct database *in = registry_read(registry, state->database);
     if (!state->is_recent && state->index != UINT32_MAX) {
         state->key = registry_key_at(in, state->index);
-        prefetch_lines(state->key, sizeof(*state->key) + state->name.size);
+        memory_prefetch_lines(state->key, sizeof(*state->key) + state->name.size);
     }
 }
 

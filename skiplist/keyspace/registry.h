@@ -62,7 +62,7 @@ static inline bool registry_is_of_hosts(uint32_t database) {
     return database == REGISTRY_JOBS || database == REGISTRY_BANS;
 }
 
-/* Kinds of what a key holds (skiplist/keyspace/key_kind.h). */
+/* Kinds of what a key holds (skiplist/keyspace/effect.h). */
 enum {
     REGISTRY_BOARD = 0,
     REGISTRY_HASH = 1,
@@ -628,14 +628,14 @@ uint32_t registry_board_drop_stale(struct registry *registry, struct registry_ke
 
 /* A pass over all keys of some databases, in steps between which anything may change.
  *
- *     registry_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
- *     while (!registry_pass_is_over(&pass)) {
- *         struct registry_key *key = registry_pass_next(registry, &pass, now_ms);
+ *     registry_walk_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
+ *     while (!registry_walk_pass_is_over(&pass)) {
+ *         struct registry_key *key = registry_walk_pass_next(registry, &pass, now_ms);
  *         if (key != NULL)
  *             look at it, change or remove it
  *         let commands run
  *     }
- *     registry_pass_end(registry, &pass);
+ *     registry_walk_pass_end(registry, &pass);
  *
  * It goes along the list of each database, from its end, so that keys come nearly as they lie in memory. The registry
  * knows the passes that are going on, a walk among them, and moves no key from before to behind where
@@ -646,7 +646,7 @@ uint32_t registry_board_drop_stale(struct registry *registry, struct registry_ke
  *                <-------------->  the walk   h to the end
  *
  * So a key that is there all the time comes once; a board that begins anew, empty, while it is walked may not come. What gets
- * its name meanwhile comes if registry_pass_has_passed is false for it then. Where another registry takes the place of this one
+ * its name meanwhile comes if registry_walk_pass_has_passed is false for it then. Where another registry takes the place of this one
  * (registry_exchange) the pass begins anew. */
 
 /* Zeroed at first. Private. */
@@ -658,18 +658,18 @@ struct registry_pass {
 };
 
 /* All keys that are there are ahead. It may be going on. */
-void registry_pass_begin(struct registry *registry, struct registry_pass *pass,
-                         uint32_t first_database, uint32_t end_database);
+void registry_walk_pass_begin(struct registry *registry, struct registry_pass *pass,
+                              uint32_t first_database, uint32_t end_database);
 /* May come twice, or without a beginning. */
-void registry_pass_end(struct registry *registry, struct registry_pass *pass);
+void registry_walk_pass_end(struct registry *registry, struct registry_pass *pass);
 /* No key is left. */
-bool registry_pass_is_over(const struct registry_pass *pass);
+bool registry_walk_pass_is_over(const struct registry_pass *pass);
 /* The next key. NULL: it has expired; or the pass is over. */
-struct registry_key *registry_pass_next(const struct registry *registry, struct registry_pass *pass,
-                                        int64_t now_ms);
+struct registry_key *registry_walk_pass_next(const struct registry *registry,
+                                             struct registry_pass *pass, int64_t now_ms);
 /* Is the key in one of the databases, and will not come? */
-static inline bool registry_pass_has_passed(const struct registry_pass *pass,
-                                            const struct registry_key *key) {
+static inline bool registry_walk_pass_has_passed(const struct registry_pass *pass,
+                                                 const struct registry_key *key) {
     return key->database >= pass->first_database && key->database < pass->end_database &&
            key->index >= pass->left[key->database];
 }

@@ -2,7 +2,7 @@
 #include "skiplist/keyspace/registry_embedded.h"
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_private.h"
 
 struct registry_key *registry_embedded_create(struct registry *registry, uint32_t database,

@@ -116,7 +116,7 @@ void registry_expiry_set_offset(struct registry *registry, int64_t offset_ms) {
         return;
     }
     registry_expiry_shift(registry, registry->offset_ms + shift_ms);
-    registry_pass_begin(registry, &registry->telling, 0, REGISTRY_ALL_DATABASES);
+    registry_walk_pass_begin(registry, &registry->telling, 0, REGISTRY_ALL_DATABASES);
     for (uint32_t i = 0; i < REGISTRY_ALL_DATABASES; i++) {
         if (registry->databases[i].heaps[HEAP_LASTING].count == 0) {
             registry->telling.left[i] = 0;
@@ -126,14 +126,14 @@ void registry_expiry_set_offset(struct registry *registry, int64_t offset_ms) {
 
 bool registry_expiry_tell_shifted(struct registry *registry, uint32_t names_max) {
     struct registry_pass *pass = &registry->telling;
-    for (uint32_t i = 0; i < names_max && !registry_pass_is_over(pass); i++) {
-        struct registry_key *key = registry_pass_next(registry, pass, INT64_MIN);
+    for (uint32_t i = 0; i < names_max && !registry_walk_pass_is_over(pass); i++) {
+        struct registry_key *key = registry_walk_pass_next(registry, pass, INT64_MIN);
         if (key != NULL && key->is_lasting && key->expiry_place != EXPIRY_NOWHERE) {
             effect_emit_key(registry, EFFECT_EXPIRE, key);
         }
     }
-    if (registry_pass_is_over(pass) || registry->listeners == NULL) {
-        registry_pass_end(registry, pass);
+    if (registry_walk_pass_is_over(pass) || registry->listeners == NULL) {
+        registry_walk_pass_end(registry, pass);
     }
     return pass->is_going;
 }

@@ -11,7 +11,7 @@
  * through their member indexes; such a board may be queued or renamed meanwhile. */
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_private.h"
 
 /* Under the address sanitizer a key that waits to be freed is poisoned at the end of the command that has removed it,

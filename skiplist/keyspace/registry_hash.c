@@ -5,7 +5,7 @@
  * ahead. A removal moves a field to a lower index only, and a new field comes last. So a walk
  * misses no field, and may return one twice. */
 #include "codec/memory.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_private.h"
 

@@ -7,8 +7,7 @@
  *     registry_free.c     freeing later
  *     registry_expiry.c   expiring keys; durations
  *     registry_roll.c     rollover of boards with a PERIOD; archives that are copies; shares of boards
- *     registry_pass.c     passes over all keys, while they change
- *     registry_walk.c     scans, and the walk
+ *     registry_walk.c     all keys, while they change: passes, scans, and the walk
  *     registry_mirror.c   a copy of a board that is kept up to date
  *     registry_validate.c checks
  *     registry_embedded.c keys of another host, in the registry while a command runs
@@ -17,8 +16,8 @@
 #ifndef SKIPLIST_REGISTRY_PRIVATE_H
 #define SKIPLIST_REGISTRY_PRIVATE_H
 
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/expiry.h"
-#include "skiplist/keyspace/key_kind.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/map.h"
 
@@ -332,17 +331,6 @@ uint64_t registry_next_seed(struct registry *registry);
 /* Move a key in the list to another index, which is free. */
 void registry_move_key(struct database *database, uint32_t from, uint32_t to);
 
-/* ---- passes, registry_pass.c ---- */
-
-/* Move a hole in the list towards a limit, past where each pass is in between. Towards the list's end, the last key that a pass
- * has ahead takes the place of the hole, which is behind the pass then; towards its beginning, the first one that it has
- * passed, and the hole is ahead of it. Returns where the hole is then. */
-uint32_t registry_pass_move_hole(struct registry *registry, uint32_t number, uint32_t hole,
-                                 uint32_t limit);
-void registry_pass_note_flush(struct registry *registry, uint32_t number);
-/* The lists are others. */
-void registry_pass_restart_all(struct registry *registry);
-
 /* ---- deferred freeing, registry_free.c ---- */
 
 void registry_free_later(struct registry *registry, struct registry_key *key);
@@ -351,8 +339,16 @@ void registry_free_shell(struct registry *registry, struct registry_key *key);
 /* Queue all keys of a database; the caller then reinitialises it. */
 void registry_free_database_later(struct registry *registry, struct database *database);
 
-/* ---- the walk, registry_walk.c ---- */
+/* ---- passes and the walk, registry_walk.c ---- */
 
+/* Move a hole in the list towards a limit, past where each pass is in between. Towards the list's end, the last key that a pass
+ * has ahead takes the place of the hole, which is behind the pass then; towards its beginning, the first one that it has
+ * passed, and the hole is ahead of it. Returns where the hole is then. */
+uint32_t registry_walk_pass_move_hole(struct registry *registry, uint32_t number, uint32_t hole,
+                                      uint32_t limit);
+void registry_walk_pass_note_flush(struct registry *registry, uint32_t number);
+/* The lists are others. */
+void registry_walk_pass_restart_all(struct registry *registry);
 static inline void registry_observe(struct registry *registry) {
     registry->is_observed = registry->listeners != NULL || registry->walk.pass.is_going;
 }
@@ -475,7 +471,7 @@ MUST_CHECK static inline bool registry_roll_name(struct registry *registry, uint
 void registry_roll_visit_names(const struct registry *registry, const struct registry_key *key,
                                int64_t now_ms, registry_visit_name *visit, void *context);
 
-/* Of boards as a kind of value (key_kind.h): a key has been taken out. */
+/* Of boards as a kind of value (effect.h): a key has been taken out. */
 void registry_roll_note_taken(struct registry *registry, const struct registry_key *key);
 void registry_roll_note_removed(struct registry *registry, const struct registry_key *key);
 

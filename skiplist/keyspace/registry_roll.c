@@ -15,7 +15,7 @@
 #include <xxhash.h>
 
 #include "codec/memory.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_mirror.h"
 #include "skiplist/keyspace/registry_private.h"
 
@@ -550,9 +550,9 @@ bool registry_roll_some(struct registry *registry, int64_t now_ms) {
 uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
     uint32_t count = 0;
     struct registry_pass pass = {.is_going = false};
-    registry_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
-    while (!registry_pass_is_over(&pass)) {
-        struct registry_key *key = registry_pass_next(registry, &pass, INT64_MIN);
+    registry_walk_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
+    while (!registry_walk_pass_is_over(&pass)) {
+        struct registry_key *key = registry_walk_pass_next(registry, &pass, INT64_MIN);
         if (key != NULL && key->is_periodic && !registry_slides(registry_options(key)) &&
             registry_options(key)->period_start_ms > now_ms) {
             count += registry_options(key)->copies
@@ -561,7 +561,7 @@ uint32_t registry_roll_ahead(struct registry *registry, int64_t now_ms) {
                          : registry_roll_move(registry, key, now_ms);
         }
     }
-    registry_pass_end(registry, &pass);
+    registry_walk_pass_end(registry, &pass);
     registry_roll_note_next(registry);
     return count;
 }

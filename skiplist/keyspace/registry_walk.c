@@ -1,12 +1,13 @@
-/* All keys, while they change: random ones, scans in hash order, which does not change when keys move, and the walk. */
+/* All keys, while they change: random ones, scans in hash order, which does not change when keys move, passes, and the
+ * walk. */
 #include "skiplist/keyspace/registry_walk.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "skiplist/keyspace/key_kind.h"
+#include "codec/memory.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry_private.h"
-#include "skiplist/prefetch.h"
 
 /* ---- random keys ---- */
 
@@ -18,6 +19,7 @@ enum {
     /* How far ahead a walk along the list prefetches. */
     FETCH_KEY_AHEAD = 8,
     FETCH_PLACE_AHEAD = 16,
+    FETCH_PASS_AHEAD = 16,
 };
 
 /* Uniform in 0 .. limit - 1: the upper half of a product (Lemire, "Fast random integer generation
@@ -29,7 +31,7 @@ static uint32_t registry_walk_scale_random(uint64_t random_bits, uint32_t limit)
 /* Prefetch what is_shown and a visit read of the keys ahead of this index. */
 static void registry_walk_fetch_ahead(const struct database *database, uint32_t index) {
     if (index + FETCH_PLACE_AHEAD < database->count) {
-        prefetch_lines(registry_key_at(database, index + FETCH_PLACE_AHEAD), 64);
+        memory_prefetch_lines(registry_key_at(database, index + FETCH_PLACE_AHEAD), 64);
     }
     if (index + FETCH_KEY_AHEAD < database->count) {
         const struct registry_key *key = registry_key_at(database, index + FETCH_KEY_AHEAD);
@@ -87,7 +89,7 @@ struct key_scan {
 static void registry_walk_fetch_place(const void *owner, uint32_t id) {
     const struct database *database = owner;
     if (id < database->count) {
-        prefetch_line(registry_list_at(&database->list, id));
+        memory_prefetch(registry_list_at(&database->list, id));
     }
 }
 
@@ -99,7 +101,7 @@ static void registry_walk_find_keys(const void *owner, const struct scan_candida
         uint32_t id = candidates[i].id;
         keys[i] = id < database->count ? registry_key_at(database, id) : NULL;
         if (keys[i] != NULL) {
-            prefetch_lines(keys[i], 2 * sizeof(*keys[i]));
+            memory_prefetch_lines(keys[i], 2 * sizeof(*keys[i]));
         }
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -173,18 +175,114 @@ void registry_walk_each_name(const struct registry *registry, uint32_t database,
     }
 }
 
+/* ---- passes ---- */
+
+void registry_walk_pass_begin(struct registry *registry, struct registry_pass *pass,
+                              uint32_t first_database, uint32_t end_database) {
+    registry_walk_pass_end(registry, pass);
+    *pass = (struct registry_pass){.next = registry->passes,
+                                   .is_going = true,
+                                   .first_database = first_database,
+                                   .database = first_database,
+                                   .end_database = end_database};
+    registry->passes = pass;
+    for (uint32_t i = first_database; i < end_database; i++) {
+        pass->left[i] = registry_read(registry, i)->count;
+    }
+}
+
+void registry_walk_pass_end(struct registry *registry, struct registry_pass *pass) {
+    struct registry_pass **link = &registry->passes;
+    if (!pass->is_going) {
+        return;
+    }
+    while (*link != pass) {
+        link = &(*link)->next;
+    }
+    *link = pass->next;
+    pass->is_going = false;
+    memset(pass->left, 0, sizeof pass->left);
+}
+
+bool registry_walk_pass_is_over(const struct registry_pass *pass) {
+    for (uint32_t i = pass->database; i < pass->end_database; i++) {
+        if (pass->left[i] > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct registry_key *registry_walk_pass_next(const struct registry *registry,
+                                             struct registry_pass *pass, int64_t now_ms) {
+    while (pass->database < pass->end_database && pass->left[pass->database] == 0) {
+        pass->database++;
+    }
+    if (pass->database >= pass->end_database) {
+        return NULL;
+    }
+    const struct database *database = registry_read(registry, pass->database);
+    uint32_t index = --pass->left[pass->database];
+    if (index >= FETCH_PASS_AHEAD) {
+        memory_prefetch_lines(registry_key_at(database, index - FETCH_PASS_AHEAD), 64);
+    }
+    struct registry_key *key = registry_key_at(database, index);
+    return registry_has_expired(database, key, now_ms) ? NULL : key;
+}
+
+uint32_t registry_walk_pass_move_hole(struct registry *registry, uint32_t number, uint32_t hole,
+                                      uint32_t limit) {
+    bool is_up = hole < limit;
+    for (;;) {
+        /* The pass whose keys ahead end next, between the hole and the limit. */
+        struct registry_pass *found = NULL;
+        uint32_t above = is_up ? hole : limit, up_to = is_up ? limit : hole;
+        for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
+            uint32_t left = pass->left[number];
+            if (left > above && left <= up_to &&
+                (found == NULL || (left < found->left[number]) == is_up)) {
+                found = pass;
+            }
+        }
+        if (found == NULL) {
+            return hole;
+        }
+        uint32_t moved = is_up ? --found->left[number] : found->left[number]++;
+        registry_move_key(registry_database(registry, number), moved, hole);
+        hole = moved;
+    }
+}
+
+void registry_walk_pass_note_flush(struct registry *registry, uint32_t number) {
+    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
+        pass->left[number] = 0;
+    }
+    if (registry->walk.open != NULL && registry->walk.open->database == number) {
+        registry->walk.open = NULL;
+    }
+}
+
+void registry_walk_pass_restart_all(struct registry *registry) {
+    for (struct registry_pass *pass = registry->passes; pass != NULL; pass = pass->next) {
+        pass->database = pass->first_database;
+        for (uint32_t i = pass->first_database; i < pass->end_database; i++) {
+            pass->left[i] = registry_read(registry, i)->count;
+        }
+    }
+}
+
 /* ---- the walk ---- */
 
 /* A walk stores nothing in the keys, and may be abandoned at any time: what is ahead of it is what is ahead of its pass. */
 
 void registry_walk_begin(struct registry *registry) {
     registry_walk_end(registry);
-    registry_pass_begin(registry, &registry->walk.pass, 0, REGISTRY_ALL_DATABASES);
+    registry_walk_pass_begin(registry, &registry->walk.pass, 0, REGISTRY_ALL_DATABASES);
     registry_observe(registry);
 }
 
 void registry_walk_end(struct registry *registry) {
-    registry_pass_end(registry, &registry->walk.pass);
+    registry_walk_pass_end(registry, &registry->walk.pass);
     registry->walk = (struct registry_walk){.taken = NULL};
     registry_observe(registry);
 }
@@ -267,7 +365,7 @@ bool registry_walk_next(struct registry *registry, void *entries, uint32_t entri
     CHECK(entries_max > 0);
     if (walk->open == NULL && walk->pass.is_going) {
         walk->pass.database = 0; /* a key that is ahead may have been moved to any database */
-        walk->open = registry_pass_next(registry, &walk->pass, INT64_MIN);
+        walk->open = registry_walk_pass_next(registry, &walk->pass, INT64_MIN);
         walk->has_begun = false;
         walk->cursor = (struct key_cursor){.rank = 0};
     }

@@ -33,7 +33,7 @@ static void board_task_pass_receive(void *context, const struct effect *effect) 
     struct board_task *task = context;
     if ((effect->kind == EFFECT_RENAME || effect->kind == EFFECT_COPY ||
          effect->kind == EFFECT_FILL) &&
-        registry_pass_has_passed(&task->pass, effect->key)) {
+        registry_walk_pass_has_passed(&task->pass, effect->key)) {
         board_task_pass_find_board(task, effect->key);
     }
 }
@@ -44,7 +44,7 @@ void board_task_pass_note_moved(struct server *server, const struct registry_key
         struct board_task *task = (struct board_task *)job;
         if ((job->kind == &board_task_reading || job->kind == &board_task_writing) &&
             task->registry == server->registry && bytes_equal(task->member, member) &&
-            registry_pass_has_passed(&task->pass, key)) {
+            registry_walk_pass_has_passed(&task->pass, key)) {
             board_task_pass_find_board(task, key);
         }
     }
@@ -73,18 +73,18 @@ bool board_task_pass_step(struct server *server, struct board_task *task) {
         return true;
     }
     if (task->has_missed) {
-        registry_pass_begin(server->registry, &task->pass, task->first_database,
-                            task->end_database);
+        registry_walk_pass_begin(server->registry, &task->pass, task->first_database,
+                                 task->end_database);
         task->has_missed = false;
     }
-    if (registry_pass_is_over(&task->pass)) {
+    if (registry_walk_pass_is_over(&task->pass)) {
         return false;
     }
     size_t size_left = (size_t)PASS_COUNT * PASS_NAME_SIZE;
     buffer_clear(&task->found);
     task->found_at = 0;
-    while (size_left > 0 && !registry_pass_is_over(&task->pass)) {
-        key = registry_pass_next(server->registry, &task->pass, server->clock.now_ms);
+    while (size_left > 0 && !registry_walk_pass_is_over(&task->pass)) {
+        key = registry_walk_pass_next(server->registry, &task->pass, server->clock.now_ms);
         size_t name_size = key != NULL ? key->name_size : 0;
         size_t size = name_size > PASS_NAME_SIZE ? name_size : PASS_NAME_SIZE;
         size_left -= size < size_left ? size : size_left;
@@ -97,7 +97,8 @@ bool board_task_pass_step(struct server *server, struct board_task *task) {
 
 bool board_task_pass_begin(struct server *server, struct board_task *task) {
     task->registry = server->registry;
-    registry_pass_begin(server->registry, &task->pass, task->first_database, task->end_database);
+    registry_walk_pass_begin(server->registry, &task->pass, task->first_database,
+                             task->end_database);
     task->listener = (struct effect_listener){.receive = board_task_pass_receive, .context = task};
     effect_listener_add(server->registry, &task->listener);
     return true;
@@ -106,7 +107,7 @@ bool board_task_pass_begin(struct server *server, struct board_task *task) {
 void board_task_pass_end(struct board_task *task) {
     if (task->registry != NULL) {
         effect_listener_remove(task->registry, &task->listener);
-        registry_pass_end(task->registry, &task->pass);
+        registry_walk_pass_end(task->registry, &task->pass);
         task->registry = NULL;
     }
 }

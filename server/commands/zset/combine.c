@@ -9,7 +9,6 @@
 #include "codec/memory.h"
 #include "skiplist/block.h"
 #include "skiplist/lookup.h"
-#include "skiplist/prefetch.h"
 
 /* ---- the tally ---- */
 
@@ -131,7 +130,7 @@ static void combine_tally_find_slot(const struct tally *tally, struct name membe
                                     struct tally_find *find) {
     find->member = member;
     find->hash = XXH3_64bits_withSeed(member.at, member.size, tally->hash_seed);
-    prefetch_line(&tally->slots[combine_tally_home_of(find->hash, tally->slot_count)]);
+    memory_prefetch(&tally->slots[combine_tally_home_of(find->hash, tally->slot_count)]);
 }
 
 /* Index of the next slot with this hash, or of a free one. */
@@ -148,13 +147,13 @@ static void combine_tally_find_entry(const struct tally *tally, struct tally_fin
         tally, find->hash, combine_tally_home_of(find->hash, tally->slot_count));
     find->candidate = (uint32_t)tally->slots[at] - 1;
     if (find->candidate != NO_CANDIDATE) {
-        prefetch_line(&tally->entries[find->candidate]);
+        memory_prefetch(&tally->entries[find->candidate]);
     }
 }
 
 static void combine_tally_find_member(const struct tally *tally, const struct tally_find *find) {
     if (find->candidate != NO_CANDIDATE) {
-        prefetch_line(tally->entries[find->candidate].member);
+        memory_prefetch(tally->entries[find->candidate].member);
     }
 }
 
@@ -307,10 +306,10 @@ const struct tally_entry *combine_tally_walk_next(struct tally_walk *walk) {
         return NULL;
     }
     if (run->left > AHEAD * 2) {
-        prefetch_line(combine_tally_entry_of(walk, run, AHEAD * 2));
+        memory_prefetch(combine_tally_entry_of(walk, run, AHEAD * 2));
     }
     if (run->left > AHEAD) {
-        prefetch_line(combine_tally_entry_of(walk, run, AHEAD)->member);
+        memory_prefetch(combine_tally_entry_of(walk, run, AHEAD)->member);
     }
     const struct tally_entry *entry = combine_tally_entry_of(walk, run, 0);
     run->next += walk->is_best_first ? 1 : UINT32_MAX;

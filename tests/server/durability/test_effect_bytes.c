@@ -2,7 +2,7 @@
  * could have been written. */
 #include "server/durability/effect_bytes.h"
 #include "server/system/tzdata.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/league.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/layout_text.h"

@@ -21,7 +21,7 @@
 #include "server/durability/verify.h"
 #include "server/replication/replication.h"
 #include "server/tools/tools.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "tests/support/directory.h"
 #include "tests/support/durable_server.h"
 #include "tests/support/registry_workload.h"

@@ -2,7 +2,7 @@
  * the reason, and the process does not exit. */
 #include "server/durability/loading.h"
 #include "server/system/tzdata.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "tests/support/directory.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/registry_workload.h"

@@ -7,7 +7,7 @@
 #include "server/commands/ban.h"
 #include "server/migration/redis_stream.h"
 #include "server/system/log.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "tests/support/harness.h"
 #include "tests/support/random.h"
 

@@ -6,7 +6,7 @@
 
 #include "server/rdb/rdb.h"
 #include "server/rdb/rdb_board.h"
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry.h"
 
 struct state_comparison {

@@ -1,6 +1,6 @@
 /* Effects: a registry to which all effects of another are applied equals it, and invalid effects
  * are refused. */
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "tests/support/keyspace.h"
 #include "tests/support/layout_text.h"
 #include "tests/support/registry_workload.h"

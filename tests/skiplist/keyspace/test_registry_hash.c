@@ -1,6 +1,6 @@
 /* Hashes as values of keys: what is reported, and what a failure leaves. Random operations on them,
  * with walks and copies by effects, are part of tests/support/registry_workload.h. */
-#include "skiplist/keyspace/key_kind.h"
+#include "skiplist/keyspace/effect.h"
 #include "skiplist/keyspace/registry.h"
 #include "skiplist/keyspace/registry_walk.h"
 #include "tests/support/keyspace.h"

@@ -67,7 +67,7 @@ static void note_flushed(struct twin *twin, uint32_t database) {
 
 static void note_come(struct twin *twin, const struct registry_key *key) {
     if (key->database >= twin->pass.first_database && key->database < twin->pass.end_database &&
-        !registry_pass_has_passed(&twin->pass, key) &&
+        !registry_walk_pass_has_passed(&twin->pass, key) &&
         find_due(twin, key->database, registry_name(key)) == NULL) {
         note_due(twin, key);
     }
@@ -116,15 +116,15 @@ static void note_all(struct twin *twin) {
 
 static void begin_pass(struct twin *twin, struct random *random) {
     uint32_t first = (uint32_t)random_below(random, 4);
-    registry_pass_begin(twin->registry, &twin->pass, first,
-                        first + 1 + (uint32_t)random_below(random, 3));
+    registry_walk_pass_begin(twin->registry, &twin->pass, first,
+                             first + 1 + (uint32_t)random_below(random, 3));
     note_all(twin);
 }
 
 /* Some keys come; a few are removed by whoever passes. true: that was the last. */
 static bool pass_some(struct twin *twin, struct random *random) {
     for (uint64_t left = random_below(random, 12); left > 0; left--) {
-        struct registry_key *key = registry_pass_next(twin->registry, &twin->pass, INT64_MIN);
+        struct registry_key *key = registry_walk_pass_next(twin->registry, &twin->pass, INT64_MIN);
         if (key == NULL) {
             continue;
         }
@@ -136,7 +136,7 @@ static bool pass_some(struct twin *twin, struct random *random) {
             registry_remove(twin->registry, key);
         }
     }
-    return registry_pass_is_over(&twin->pass);
+    return registry_walk_pass_is_over(&twin->pass);
 }
 
 static void expect_all_came(const struct twin *twin) {
@@ -239,7 +239,7 @@ TEST(a_key_that_is_there_all_the_time_comes_once_whatever_changes) {
         } while (!pass_some(&twin, &workload.random));
         expect_all_came(&twin);
     }
-    registry_pass_end(workload.registry, &twin.pass);
+    registry_walk_pass_end(workload.registry, &twin.pass);
     registry_walk_end(workload.registry);
     effect_listener_remove(workload.registry, &twin.listener);
     ASSERT_VALID(registry_validate, workload.registry);
@@ -254,16 +254,16 @@ REGISTRY_TEST_OF(a_pass_that_removes_all_it_meets_ends_with_none_left, create_us
         snprintf(name, sizeof name, "k%d", i);
         key_create(registry, 0, name, 1, 0);
     }
-    registry_pass_begin(registry, &pass, 0, 1);
-    while (!registry_pass_is_over(&pass)) {
-        struct registry_key *key = registry_pass_next(registry, &pass, INT64_MIN);
+    registry_walk_pass_begin(registry, &pass, 0, 1);
+    while (!registry_walk_pass_is_over(&pass)) {
+        struct registry_key *key = registry_walk_pass_next(registry, &pass, INT64_MIN);
         if (key != NULL) {
             registry_remove(registry, key);
         }
         assert_in_range(++steps, 1, 4 * KEYS);
     }
     assert_int_equal(registry_count(registry, 0), 0);
-    registry_pass_end(registry, &pass);
+    registry_walk_pass_end(registry, &pass);
 }
 
 REGISTRY_TEST_OF(an_expired_key_does_not_come, create_usual_registry) {
@@ -272,20 +272,20 @@ REGISTRY_TEST_OF(an_expired_key_does_not_come, create_usual_registry) {
     struct registry_key *key = key_create(registry, 0, "gone", 1, 0);
     key_create(registry, 0, "there", 1, 0);
     key_expire(registry, key, 100);
-    registry_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
-    while (!registry_pass_is_over(&pass)) {
-        key = registry_pass_next(registry, &pass, 100);
+    registry_walk_pass_begin(registry, &pass, 0, REGISTRY_DATABASES);
+    while (!registry_walk_pass_is_over(&pass)) {
+        key = registry_walk_pass_next(registry, &pass, 100);
         if (key != NULL) {
             assert_true(bytes_equal(registry_name(key), BYTES("there")));
             count++;
         }
     }
     assert_int_equal(count, 1);
-    assert_null(registry_pass_next(registry, &pass, 100));
+    assert_null(registry_walk_pass_next(registry, &pass, 100));
     key = registry_find(registry, 0, BYTES("there"), 100);
-    assert_true(registry_pass_has_passed(&pass, key));
-    registry_pass_begin(registry, &pass, 1, 2);
-    assert_false(registry_pass_has_passed(&pass, key));
-    registry_pass_end(registry, &pass);
-    registry_pass_end(registry, &pass);
+    assert_true(registry_walk_pass_has_passed(&pass, key));
+    registry_walk_pass_begin(registry, &pass, 1, 2);
+    assert_false(registry_walk_pass_has_passed(&pass, key));
+    registry_walk_pass_end(registry, &pass);
+    registry_walk_pass_end(registry, &pass);
 }

@@ -55,9 +55,9 @@ static const char *members_of(struct registry *registry, const char *name) {
 /* All boards, in steps of this size. */
 static void pass(struct registry *registry, int64_t now_ms, uint32_t work_max) {
     struct registry_pass all = {.is_going = false};
-    registry_pass_begin(registry, &all, 0, REGISTRY_DATABASES);
-    while (!registry_pass_is_over(&all)) {
-        struct registry_key *key = registry_pass_next(registry, &all, now_ms);
+    registry_walk_pass_begin(registry, &all, 0, REGISTRY_DATABASES);
+    while (!registry_walk_pass_is_over(&all)) {
+        struct registry_key *key = registry_walk_pass_next(registry, &all, now_ms);
         bool is_done = key == NULL || !registry_board_may_drop_stale(key, now_ms);
         uint64_t from_key = REGISTRY_STALE_BEGIN;
         uint32_t removed_count = 0;
@@ -70,7 +70,7 @@ static void pass(struct registry *registry, int64_t now_ms, uint32_t work_max) {
             registry_remove(registry, key);
         }
     }
-    registry_pass_end(registry, &all);
+    registry_walk_pass_end(registry, &all);
     ASSERT_VALID(registry_validate, registry);
 }
 
