@@ -705,8 +705,8 @@ $(B)/commit: FORCE
 FORCE:
 
 # The code of a test runs for seconds at the most: -Og takes half of the compiler's time that -O2 does. What the tests test
-# is compiled as it is for users.
-$(addsuffix .o,$(UNITS) $(INTEGRATION)): CFLAGS := $(patsubst -O1,-Og,$(CFLAGS:-O2=-Og))
+# is compiled as it is for users. (override: of a make of its own CFLAGS are in its command line.)
+$(addsuffix .o,$(UNITS) $(INTEGRATION)): override CFLAGS := $(patsubst -O1,-Og,$(CFLAGS:-O2=-Og))
 
 # What scores that decay are compared with, calculated with 200 digits.
 $(B)/tests/codec/decay_cases.h: tests/codec/decay_cases.py

@@ -152,16 +152,18 @@ static void http_server_notify(void *context, struct MHD_Connection *connection,
         }
         return;
     }
-    const union MHD_ConnectionInfo *socket =
+    /* The library (1.0) answers each question in the same place, so an answer holds up to the next question. */
+    const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    const union MHD_ConnectionInfo *from =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    peer = socket != NULL ? memory_allocate_zeroed(sizeof *peer) : NULL;
+    int fd = info != NULL ? info->connect_fd : -1;
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *from = info != NULL ? info->client_addr : NULL;
+    peer = fd >= 0 ? memory_allocate_zeroed(sizeof *peer) : NULL;
     if (peer == NULL) {
         return;
     }
-    peer->fd = socket->connect_fd;
-    bool has_address = subnet_take_address(from != NULL ? from->client_addr : NULL, peer->address);
+    peer->fd = fd;
+    bool has_address = subnet_take_address(from, peer->address);
     memcpy(peer->client, peer->address, sizeof peer->client);
     peer->is_proxy = has_address && http_server_is_proxy(server, peer->address);
     peer->is_excess = has_address && http_server_has_enough(server, peer->address);

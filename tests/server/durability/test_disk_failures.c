@@ -448,9 +448,10 @@ static void live_with_two_that_fail(const void *context) {
 
 TEST(two_commands_of_one_tick_may_fail) {
     static const char *const settings[] = {EVERYSEC, SAVE};
-    uint64_t step = is_short_run() ? 4 : 1;
+    uint64_t step = test_step(1, 4);
+    struct random random = random_begin(__func__);
     for (size_t i = 0; i < 2 * 2 * DISK_COMMANDS * DISK_COMMANDS; i++) {
-        for (uint64_t nth = 1; nth <= PAIR_CALLS; nth += step) {
+        for (uint64_t nth = 1 + random_below(&random, step); nth <= PAIR_CALLS; nth += step) {
             struct pair pair = {
                 .settings = settings[i % 2],
                 .count = i / 2 % 2 == 0 ? 1 : UINT64_MAX,
