@@ -19,7 +19,7 @@
  * removes.
  *
  * Superseded files are removed, or moved into kept/ for a restore to an earlier moment
- * (server/tools/restore.h). No manifest names those: each says itself what it holds.
+ * (server/tools/restore.c). No manifest names those: each says itself what it holds.
  *
  * Nothing here allocates. All functions block; any thread may call them, one at a time. */
 #ifndef SERVER_STORE_H

@@ -598,9 +598,9 @@ static bool feed_copy_is_held_up(const struct feed *feed, const struct replica *
     }
     if (feed_takes_copy(replica, replica->is_redis) && feed_unsent(replica) > FEED_UNSENT_MAX &&
         is_awaited) {
-        place->guarding_held_s++;
+        place->holding_s++;
     }
-    return place->guarding_held_s > feed->server->settings.repl_timeout_s;
+    return place->holding_s > feed->server->settings.repl_timeout_s;
 }
 
 enum {

@@ -180,7 +180,7 @@ struct feed_place {
     /* While it receives a copy: what it had not taken when it last took some, and when that was. */
     size_t untaken_size;
     int64_t taken_at_ms;
-    uint32_t guarding_held_s; /* so long others that share the copy have waited for it */
+    uint32_t holding_s; /* so long others that share the copy have waited for it */
 };
 
 /* It has no handle in the loop yet. */

@@ -1,6 +1,6 @@
 /* CLIENT TRACKING by bytes in and bytes out, and against a plain table of who has read what; with every allocation
  * failing in turn. Which commands change a key: test_watch.c, whose table is of tracking clients, too.
- * Beside Redis: tests/integration/tracking.c. */
+ * Beside Redis: tests/clients/tracking. */
 #include "codec/memory.h"
 #include "server/sessions/tracking.h"
 #include "tests/support/harness.h"
