@@ -991,7 +991,7 @@ bool feed_step(struct feed *feed) {
     return has_more;
 }
 
-void feed_second(struct feed *feed) {
+void feed_second(struct feed *feed, bool is_kept) {
     const struct server *server = feed->server;
     struct replication *replication = feed_replication(feed);
     int64_t now_ms = server->clock.monotonic_ms;
@@ -1027,9 +1027,11 @@ void feed_second(struct feed *feed) {
     }
     feed_redis_forget_old(feed);
     int64_t ttl_s = server->settings.repl_backlog_ttl_s;
+    if (is_kept && feed->deserted_at_ms != 0) {
+        feed->deserted_at_ms = now_ms;
+    }
     if (replication->replica_count == 0 && ttl_s > 0 && feed->quorum == NULL &&
-        !feed_is_kept(server) && feed->deserted_at_ms != 0 &&
-        now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {
+        feed->deserted_at_ms != 0 && now_ms - feed->deserted_at_ms > ttl_s * SECOND_MS) {
         log_write(LOG_NOTICE,
                   "replication: backlog ended, as no replica came for repl-backlog-ttl");
         feed_close(feed);

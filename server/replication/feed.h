@@ -161,7 +161,7 @@ struct feed {
     bool owes_history;      /* the keys do not name the id yet: see feed_close_tick */
     bool wants_ping;        /* replicas are asked to acknowledge */
     bool has_gap;           /* the backlog has lost a group: all begin anew */
-    int64_t deserted_at_ms; /* monotonic, when the last replica left; 0: one is there */
+    int64_t deserted_at_ms; /* monotonic, since when no replica needs it; 0: one is there */
     int64_t ping_at_ms;
     struct feed_copy copy, redis_copy;
     struct feed_redis *left; /* whose links broke, the last one first */
@@ -198,10 +198,6 @@ void feed_take_bytes_ack(struct feed *feed, struct replica *replica, uint64_t of
 void feed_leave(struct feed *feed, struct replica *replica);
 /* Begin the backlog, if there is none. */
 void feed_open(struct feed *feed);
-/* Also without replicas? A replica that has no journal keeps it for those who lag behind once it is promoted. */
-static inline bool feed_is_kept(const struct server *server) {
-    return replication_is_replica(&server->replication) && !server->settings.appendonly;
-}
 /* Write the ids into the keys: what follows is of this history. A server that has only been started owes
  * that: it is done together with its first change, so that one that is made a replica before that has
  * nothing of its own, and goes on where it was. */
@@ -217,8 +213,8 @@ void feed_reset(struct feed *feed, const char *reason);
 void feed_drop_replicas(struct feed *feed, const char *reason);
 /* At the end of a tick, when its group is complete. true: there is more to do at once. */
 bool feed_step(struct feed *feed);
-/* Once a second. */
-void feed_second(struct feed *feed);
+/* Once a second. is_kept: the backlog stays, also without replicas; repl-backlog-ttl begins when it is not any more. */
+void feed_second(struct feed *feed, bool is_kept);
 
 /* ---- for feed_redis.c ---- */
 

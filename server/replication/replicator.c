@@ -384,6 +384,14 @@ void replicator_close_tick(struct replicator *replicator) {
     feed_close_tick(replicator->feed);
 }
 
+/* A replica without a journal keeps a backlog for those who lag behind it once it is promoted. What comes from a Redis
+ * has no numbers that others know. */
+static bool replicator_keeps_backlog(const struct replicator *replicator) {
+    const struct server *server = replicator->server;
+    return replication_is_replica(&server->replication) && !server->settings.appendonly &&
+           !redis_follow_is_on(replicator->redis);
+}
+
 bool replicator_end_tick(struct replicator *replicator) {
     struct server *server = replicator->server;
     if (!replicator->has_begun) {
@@ -392,8 +400,8 @@ bool replicator_end_tick(struct replicator *replicator) {
     if (!replication_is_replica(&server->replication) || redis_follow_is_on(replicator->redis)) {
         server->replication.group = persistence_last_group(server->persistence);
     }
-    if (server->replication.link == REPLICATION_LINK_CONNECTED && feed_is_kept(server) &&
-        !server->durability.has_gap && !redis_follow_is_on(replicator->redis)) {
+    if (server->replication.link == REPLICATION_LINK_CONNECTED && !server->durability.has_gap &&
+        replicator_keeps_backlog(replicator)) {
         feed_open(replicator->feed);
     }
     bool has_more = feed_step(replicator->feed);
@@ -405,7 +413,7 @@ bool replicator_end_tick(struct replicator *replicator) {
 void replicator_second(struct replicator *replicator) {
     if (replicator->has_begun) {
         master_link_second(&replicator->link);
-        feed_second(replicator->feed);
+        feed_second(replicator->feed, replicator_keeps_backlog(replicator));
     }
 }
 

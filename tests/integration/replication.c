@@ -141,6 +141,7 @@ IN_FIXTURE(who_lags_behind_a_promoted_server_without_a_journal_goes_on) {
     node_wait_synced(REPLICA, MASTER);
     wire_check(&REPLICA->wire, "CONFIG SET repl-backlog-ttl 1", "OK");
     process_sleep_ms(2100);
+    wire_check(&REPLICA->wire, "CONFIG SET repl-backlog-ttl 60", "OK");
     node_end(MASTER, SIGKILL);
     wire_check(&REPLICA->wire, "REPLICAOF NO ONE", "OK");
     commands_write(&REPLICA->wire, commands_count());
