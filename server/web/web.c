@@ -391,6 +391,16 @@ static void web_find_user(struct web *web, struct web_request *request,
     web_run_as(request, &identity);
 }
 
+/* The path takes these methods, and not the one that came. */
+static void web_refuse_method(struct http_exchange *exchange, unsigned methods) {
+    exchange->reply.allowed = methods;
+    http_exchange_refuse(exchange, 405, "%s: /api/v1/openapi.json lists what each path takes\n",
+                         exchange->method <= HTTP_HEAD ? "this path is only written to"
+                         : methods == (1U << HTTP_GET | 1U << HTTP_HEAD)
+                             ? "this path is only read"
+                             : "this path takes other methods");
+}
+
 static void web_handle_api(struct web *web, struct web_request *request,
                            const struct http_target *target) {
     struct http_exchange *exchange = request->exchange;
@@ -413,12 +423,7 @@ static void web_handle_api(struct web *web, struct web_request *request,
         return;
     }
     if (methods > 0) {
-        exchange->reply.allowed = methods;
-        http_exchange_refuse(exchange, 405, "%s: docs/web.md lists what each path takes\n",
-                             !writes ? "this path is only written to"
-                             : methods == (1U << HTTP_GET | 1U << HTTP_HEAD)
-                                 ? "this path is only read"
-                                 : "this path takes other methods");
+        web_refuse_method(exchange, methods);
         return;
     }
     if (exchange->method == HTTP_POST && (is_log_in || is_log_out)) {
