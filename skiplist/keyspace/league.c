@@ -117,10 +117,12 @@ struct bytes league_pattern(struct league_names *names) {
     return league_finish(names, names->prefix_size + 1);
 }
 
+/* Behind the prefix, which ends with a colon. */
+static const char template_word[] = {'r', 'o', 'o', 'm', 's'};
+
 struct bytes league_template(struct league_names *names) {
-    static const char word[] = {'r', 'o', 'o', 'm', 's'};
-    memcpy(names->at + names->prefix_size, word, sizeof word);
-    return league_finish(names, names->prefix_size + sizeof word);
+    memcpy(names->at + names->prefix_size, template_word, sizeof template_word);
+    return league_finish(names, names->prefix_size + sizeof template_word);
 }
 
 struct bytes league_room(struct league_names *names, uint32_t tier, uint32_t room) {
@@ -158,17 +160,24 @@ static bool league_take_number(struct bytes *name, uint64_t maximum, uint32_t *n
     return true;
 }
 
-bool league_parse_room(struct bytes name, struct bytes *prefix, struct bytes *inner,
-                       struct league_entry *entry) {
-    *entry = (struct league_entry){.period = 0};
-    if (!league_take_number(&name, UINT32_MAX, &entry->room) ||
-        !league_take_number(&name, LEAGUE_TIERS_MAX, &entry->tier) || !league_has_tag(name)) {
+/* What names of its boards begin with, without the colon, and the name that the league may have instead: "{daily}" is of
+ * "daily", too. false: no league's begin so. */
+static bool league_split_prefix(struct bytes name, struct bytes *prefix, struct bytes *inner) {
+    if (!league_has_tag(name)) {
         return false;
     }
     *prefix = name;
     bool is_whole = name.at[0] == '{' && name.at[name.size - 1] == '}';
     *inner = is_whole ? (struct bytes){.at = name.at + 1, .size = name.size - 2} : name;
     return true;
+}
+
+bool league_parse_room(struct bytes name, struct bytes *prefix, struct bytes *inner,
+                       struct league_entry *entry) {
+    *entry = (struct league_entry){.period = 0};
+    return league_take_number(&name, UINT32_MAX, &entry->room) &&
+           league_take_number(&name, LEAGUE_TIERS_MAX, &entry->tier) &&
+           league_split_prefix(name, prefix, inner);
 }
 
 /* Where an archive got a number because its name was taken (registry_roll.c), so many are tried. */
@@ -233,17 +242,26 @@ struct settling {
     uint32_t settled_count;
 };
 
+static struct registry_key *league_find_board(const struct registry *registry, uint32_t number,
+                                              struct bytes name) {
+    struct registry_key *key =
+        league_is_name(name) ? registry_find_name(registry_read(registry, number), name) : NULL;
+    return key != NULL && key->kind == REGISTRY_BOARD && registry_options(key)->league.room > 0
+               ? key
+               : NULL;
+}
+
 /* The league of this name, and the options of its template. NULL: there is none, or it has none with a PERIOD. */
 static struct registry_key *league_find(const struct registry *registry, uint32_t number,
                                         struct bytes name, const struct board_options **rooms) {
     struct league_names names;
-    const struct database *database = registry_read(registry, number);
-    struct registry_key *key = league_is_name(name) ? registry_find_name(database, name) : NULL;
-    if (key == NULL || key->kind != REGISTRY_BOARD || registry_options(key)->league.room == 0) {
+    struct registry_key *key = league_find_board(registry, number, name);
+    if (key == NULL) {
         return NULL;
     }
     league_names_init(&names, name);
-    const struct registry_key *template = registry_find_name(database, league_template(&names));
+    const struct registry_key *template =
+        registry_find_name(registry_read(registry, number), league_template(&names));
     if (template == NULL || template->kind != REGISTRY_BOARD ||
         registry_options(template)->period.unit == PERIOD_NONE) {
         return NULL;
@@ -266,22 +284,16 @@ struct registry_key *league_find_of_room(const struct registry *registry, uint32
 
 struct registry_key *league_find_of_template(const struct registry *registry, uint32_t number,
                                              struct bytes name) {
-    static const char end[] = {':', 'r', 'o', 'o', 'm', 's'};
-    if (name.size <= sizeof end || memcmp(name.at + name.size - sizeof end, end, sizeof end) != 0) {
+    struct bytes prefix;
+    struct bytes inner;
+    size_t size = name.size > sizeof template_word ? name.size - sizeof template_word : 0;
+    if (size == 0 || name.at[size - 1] != ':' ||
+        memcmp(name.at + size, template_word, sizeof template_word) != 0 ||
+        !league_split_prefix((struct bytes){.at = name.at, .size = size - 1}, &prefix, &inner)) {
         return NULL;
     }
-    name.size -= sizeof end;
-    for (int i = 0; i < 2; i++) {
-        struct registry_key *key = registry_find_name(registry_read(registry, number), name);
-        if (key != NULL && key->kind == REGISTRY_BOARD && registry_options(key)->league.room > 0) {
-            return key;
-        }
-        if (name.size <= 2 || name.at[0] != '{' || name.at[name.size - 1] != '}') {
-            break;
-        }
-        name = (struct bytes){.at = name.at + 1, .size = name.size - 2};
-    }
-    return NULL;
+    struct registry_key *league = league_find_board(registry, number, prefix);
+    return league != NULL ? league : league_find_board(registry, number, inner);
 }
 
 /* false: no memory. */
