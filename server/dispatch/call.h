@@ -104,13 +104,18 @@ static inline bool call_refuse_integer(const struct call *call, struct bytes tex
     call_reply_not_integer(call, text);
     return false;
 }
-/* Another syntax error, which lies in this word; why: "is not a quantile". redis: the text for commands of Redis; NULL:
- * only LB. commands do this. */
-void call_reply_word(const struct call *call, struct bytes word, const char *why,
+/* Another syntax error, which lies in this word; field, why: as explain_word has them. redis: the text for commands of
+ * Redis; NULL: only LB. commands do this. */
+void call_reply_word(const struct call *call, struct bytes word, const char *field, const char *why,
                      const char *redis);
 static inline bool call_refuse_word(const struct call *call, struct bytes word, const char *why,
                                     const char *redis) {
-    call_reply_word(call, word, why, redis);
+    call_reply_word(call, word, NULL, why, redis);
+    return false;
+}
+static inline bool call_refuse_value(const struct call *call, struct bytes word, const char *field,
+                                     const char *takes) {
+    call_reply_word(call, word, field, takes, NULL);
     return false;
 }
 /* "ERR reason", of an LB. command with its syntax. */

@@ -119,7 +119,7 @@ static bool lb_add_fits(const struct call *call, const struct layout *layout, st
 /* Either a word that is no number is in a value's place, or something is missing at the end. */
 static void lb_add_refuse_count(const struct call *call, const struct layout *layout,
                                 const struct lb_add *add) {
-    char takes[LAYOUT_ERROR_MAX], why[LAYOUT_ERROR_MAX + LAYOUT_NAME_MAX + 16];
+    char takes[LAYOUT_ERROR_MAX];
     struct bytes last = call_arg(call, call->request->count - 1);
     uint32_t place = 0;
     if (add->operation == LB_ADD_PACKED) {
@@ -140,8 +140,7 @@ static void lb_add_refuse_count(const struct call *call, const struct layout *la
         word = bytes_behind(word, word.size > 0 && word.at[0] == '=');
         if (place < layout->field_count && !bytes_is(word, "*") &&
             layout_field_parse(field, word, &value) == DECIMAL_NOT_A_NUMBER) {
-            snprintf(why, sizeof why, "is not a %s: %s", field->name, takes);
-            (void)call_refuse_word(call, call_arg(call, i), why, NULL);
+            (void)call_refuse_value(call, call_arg(call, i), field->name, takes);
             return;
         }
         place = place < layout->field_count ? place + 1 : 0;
