@@ -31,7 +31,7 @@ bool call_need_board(const struct call *call, struct bytes name, struct registry
     if (!call_find_kind(call, name, REGISTRY_BOARD, key)) {
         return false;
     }
-    return *key != NULL || call_refuse(call, "ERR no such key");
+    return *key != NULL || call_refuse_no_key(call);
 }
 
 /* Returns true if it did. */

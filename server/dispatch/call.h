@@ -148,6 +148,12 @@ static inline bool call_refuse(const struct call *call, const char *error) {
  * container: "ACL". false: the error was replied. */
 MUST_CHECK bool call_check_count(const struct call *call, uint32_t count_max,
                                  const char *container);
+#define CALL_NO_KEY "ERR no such key"
+static inline bool call_refuse_no_key(const struct call *call) {
+    reply_error(call->reply, CALL_NO_KEY);
+    call->reply->error_cause = REPLY_NO_KEY;
+    return false;
+}
 static inline bool call_out_of_memory(const struct call *call) {
     return call_refuse(call, "OOM out of memory");
 }

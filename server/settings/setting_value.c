@@ -147,10 +147,10 @@ bool setting_value_fail_unknown(char *reason, const char *what, struct bytes wor
             nearest = candidate;
         }
     }
-    return nearest == NULL ? setting_value_fail(reason, "%s '%s'%s", what, bytes_show(word).text,
-                                                otherwise)
-                           : setting_value_fail(reason, "%s '%s'; did you mean '%s'?", what,
-                                                bytes_show(word).text, nearest);
+    return nearest == NULL
+               ? setting_value_fail(reason, "%s '%s'%s", what, bytes_show(word).text, otherwise)
+               : setting_value_fail(reason, "%s '%s'; did you mean '%s'?", what,
+                                    bytes_show(word).text, nearest);
 }
 
 enum {

@@ -88,8 +88,7 @@ bool lb_add_read_options(const struct call *call, struct lb_add *add) {
 }
 
 bool lb_add_check_board(const struct call *call, const struct lb_add *add, struct bytes name) {
-    return !add->is_old_board || call_find_key(call, name) != NULL ||
-           call_refuse(call, "ERR no such key");
+    return !add->is_old_board || call_find_key(call, name) != NULL || call_refuse_no_key(call);
 }
 
 static bool lb_add_read(const struct call *call, struct lb_add *add) {
