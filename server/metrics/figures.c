@@ -20,7 +20,7 @@ static double figures_percent(uint64_t part, uint64_t whole) {
 
 static void figures_take_databases(const struct server *server, struct figures *figures) {
     const struct registry *registry = server->registry;
-    figures->members = 0;
+    figures->all = registry_count_all(registry);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         figures->databases[i] = (struct figures_database){
             .keys = registry_count(registry, i),
@@ -29,7 +29,6 @@ static void figures_take_databases(const struct server *server, struct figures *
             .average_ttl_ms = registry_expiry_average_ttl_ms(registry, i, server->clock.now_ms),
             .members = registry_member_count(registry, i),
         };
-        figures->members += figures->databases[i].members;
     }
     figures->totals = *registry_totals(registry);
     figures->unsettled = registry_unsettled_count(registry);
