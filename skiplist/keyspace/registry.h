@@ -522,8 +522,8 @@ uint64_t registry_unsettled_count(const struct registry *registry);
 uint64_t registry_behind_count(const struct registry *registry);
 /* Boards of all databases that rank in rooms (LB.LEAGUE); those that wait to be freed count, too. */
 uint64_t registry_league_count(const struct registry *registry);
-/* The key of which the one of this name is a room, or the rooms' template: what changes there changes replies about that
- * one, too. NULL: it is neither. Costs a comparison where there are no rooms at all. */
+/* The key of which the one of this name is a room, an archive of one, or the rooms' template: what changes there changes
+ * replies about that one, too. NULL: it is none of them. Costs a comparison where there are no rooms at all. */
 const struct registry_key *registry_board_find_whole(const struct registry *registry,
                                                      uint32_t database, struct bytes name);
 /* Is it a name of a room, or of an archive of one, whether there is such a key or not? */

@@ -577,6 +577,7 @@ const struct registry_key *registry_board_find_whole(const struct registry *regi
     if (registry_league_count(registry) == 0) {
         return NULL;
     }
+    (void)!registry_roll_archive_board(name, &name);
     const struct registry_key *key =
         league_find_of_room(registry, database, name, &place, &options);
     return key != NULL ? key : league_find_of_template(registry, database, name);

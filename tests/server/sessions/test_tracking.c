@@ -192,6 +192,31 @@ SERVER_TEST(a_result_in_a_room_outdates_what_was_read_of_the_league) {
     expect_told(h, t, INVALIDATE("j:1:1", 5));
 }
 
+/* Until they come again, members have the tiers that follow from it. */
+SERVER_TEST(an_archive_of_a_room_that_is_changed_by_hand_outdates_what_was_read_of_the_league) {
+    struct session *t = tracker(h, ""), *w = harness_connect(h);
+    harness_run(h, s, "LB.LEAGUE CREATE k PERIOD HOUR ROOM 5 TIERS 3 UP 1 DOWN 1");
+    harness_run(h, s, "LB.LEAGUE ADD k 2 a");
+    harness_run(h, s, "LB.LEAGUE ADD k 1 b");
+    h->wall_us += INT64_C(3600) * 1000000;
+    server_update_time(&h->server);
+    registry_roll_due(h->server.registry, h->server.clock.now_ms, 10);
+    harness_run(h, s, "LB.ALTER {k}:1:1@2026-01-01T00 THAW");
+    static const char *const changes[] = {"ZREM {k}:1:1@2026-01-01T00 a",
+                                          "DEL {k}:1:1@2026-01-01T00"};
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        harness_expect(h, t, "LB.LEAGUE GET k b",
+                       i == 0 ? "*5\r\n:1\r\n_\r\n_\r\n_\r\n$4\r\nstay\r\n"
+                              : "*5\r\n:1\r\n_\r\n_\r\n:2\r\n$4\r\nstay\r\n");
+        harness_expect(h, w, "WATCH k", OK);
+        harness_run(h, s, changes[i]);
+        expect_told(h, t, INVALIDATE("k", 1));
+        harness_expect(h, w, "MULTI", OK);
+        harness_expect(h, w, "EXEC", "*-1\r\n");
+    }
+    harness_expect(h, t, "LB.LEAGUE GET k b", "*5\r\n:1\r\n_\r\n_\r\n_\r\n$4\r\nstay\r\n");
+}
+
 /* Nobody has played, so no room ends with the period, and who is idle goes down. */
 SERVER_TEST(a_period_without_rooms_outdates_what_was_read_of_the_league) {
     struct session *t = tracker(h, ""), *w = harness_connect(h);
