@@ -57,6 +57,11 @@ class Run:
             before = self.states[server]
             self.states[server] = before._replace(role=OFF, voted=before.saved)
 
+    def release(self, server):
+        """It loses its promise, and comes back as another node."""
+        self.states.pop(server, None)
+        self.wanted.pop(server, None)
+
     def state(self, server, *fields):
         role, node, voted, saved, term, forgot, group, held = fields
         now = State(int(role), node, voted, saved, term, forgot, int(group), held == '1')
@@ -142,7 +147,7 @@ def main():
             continue
         if words[0] != 'state' and words.pop() != 'end':
             continue  # the schedule has ended here
-        take = {'begin': run.begin, 'state': run.state, 'open': run.open, 'safe': run.safe_now,
+        take = {'begin': run.begin, 'release': run.release, 'state': run.state, 'open': run.open, 'safe': run.safe_now,
                 'acknowledge': run.acknowledge}[words[0]]
         try:
             counts[take(*words[1:])] += 1

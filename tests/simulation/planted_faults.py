@@ -84,6 +84,11 @@ FAULTS = [
     Fault('lost-durability-not-seen', 'sync', False, 'after a power cut a node goes on as if it had all',
           [(QUORUM, 'return strcmp(quorum->saved.boot, quorum->boot) != 0;', 'return false;')]),
 
+    Fault('released-counts-alone', 'released', False, 'a server without its promise counts before all are there',
+          [(TERM, 'return 1 + vote_count >= nodes &&', 'return 2 + vote_count >= nodes &&')]),
+    Fault('released-term-too-low', 'released', False, 'a term is below the history of who has no promise',
+          [(QUORUM, 'bool has_greater = sync_is_closed(sync) && said->is_released &&',
+            'bool has_greater = false && said->is_released &&')]),
     Fault('a-vote-counts-twice', 'five', False, 'a node that comes again is another vote',
           [(QUORUM, 'if (quorum->peers[i].said.node == node) {', 'if (false && quorum->peers[i].said.node == node) {')]),
 

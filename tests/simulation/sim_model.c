@@ -366,6 +366,11 @@ void sim_model_begin(void) {
     STEP("schedule\n");
 }
 
+void sim_model_release(int index) {
+    model.nodes[index].voted = TERM_NONE;
+    STEP("release %d end\n", index);
+}
+
 /* ---- by way of here ---- */
 
 void __wrap_quorum_begin_tick(struct quorum *quorum);
