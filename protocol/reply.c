@@ -92,6 +92,8 @@ static void reply_note_error(struct reply *reply, const char *text) {
     reply->error_prefix[size] = '\0';
     reply_clean_line(reply->error_prefix, size);
     reply->error_count++;
+    reply->error_cause = REPLY_CAUSE_OTHER;
+    reply->error_wait_s = 0;
 }
 
 void reply_error(struct reply *reply, const char *text) {

@@ -18,6 +18,9 @@
 /* Numbers that may exceed 2^53 are bulk strings, whatever the version: CLIENT NUMBERS STRINGS. */
 enum { REPLY_STRINGS = 0 };
 
+/* What an error is about, for readers inside the server: they do not read its text. */
+enum reply_cause { REPLY_CAUSE_OTHER, REPLY_NO_KEY, REPLY_NO_TAG };
+
 struct reply {
     struct buffer *out;
     uint8_t version;       /* 2 or 3 */
@@ -25,6 +28,8 @@ struct reply {
     bool is_silent;        /* CLIENT REPLY OFF: nothing is written */
     uint64_t error_count;  /* errors replied so far, including silent ones */
     char error_prefix[32]; /* first word of the last error: "ERR", "WRONGTYPE" (for errorstats) */
+    enum reply_cause error_cause;
+    uint32_t error_wait_s; /* how long what it refuses is refused; 0: it does not say */
 };
 
 /* Will the output be discarded? Writers of long replies stop then. */

@@ -505,7 +505,7 @@ static void main_note_ready(void) {
             program.heartbeat.is_loading = false;
             service_tell("READY=1\nSTATUS=Serving");
         }
-        if (program.has_files_of_redis && registry_count_all(program.server.registry) == 0) {
+        if (program.has_files_of_redis && registry_count_all(program.server.registry).keys == 0) {
             log_write(LOG_WARNING,
                       "dir has files of Redis, which are not read: leaderboard-server --import "
                       "dump.rdb leaderboard.conf fills a new dir with them dir=%s",

@@ -738,6 +738,8 @@ bool acl_users_validate(const struct acl_users *users, const char **reason) {
 
 enum { SAME_WITHIN_MS = 60000, COMPARED_MAX = 10 };
 
+const char *const acl_denial_names[] = {"", "command", "key", "channel", "auth"};
+
 static void acl_log_cut(struct acl_log *log, uint32_t length_max) {
     struct acl_log_entry **end = &log->first;
     uint32_t kept = 0;
@@ -765,13 +767,13 @@ static struct bytes acl_log_shorten(struct bytes text) {
 }
 
 /* Unlink the entry that this is a repetition of. NULL: there is none. */
-static struct acl_log_entry *acl_log_take_same(struct acl_log *log, const char *reason,
+static struct acl_log_entry *acl_log_take_same(struct acl_log *log, enum acl_denial denial,
                                                const char *context, struct bytes object,
                                                struct bytes user, int64_t now_ms) {
     struct acl_log_entry **at = &log->first;
     for (int i = 0; i < COMPARED_MAX && *at != NULL; i++, at = &(*at)->next) {
         struct acl_log_entry *entry = *at;
-        if (strcmp(entry->reason, reason) == 0 && strcmp(entry->context, context) == 0 &&
+        if (entry->denial == denial && strcmp(entry->context, context) == 0 &&
             now_ms - entry->time_ms <= SAME_WITHIN_MS && bytes_equal(entry->object, object) &&
             bytes_equal(entry->user, user)) {
             *at = entry->next;
@@ -782,17 +784,15 @@ static struct acl_log_entry *acl_log_take_same(struct acl_log *log, const char *
     return NULL;
 }
 
-void acl_log_add(struct acl_log *log, uint32_t length_max, const char *reason, const char *context,
-                 struct bytes object, struct bytes user, struct bytes client, int64_t now_ms) {
-    log->denied_auth += strcmp(reason, "auth") == 0;
-    log->denied_command += strcmp(reason, "command") == 0;
-    log->denied_key += strcmp(reason, "key") == 0;
-    log->denied_channel += strcmp(reason, "channel") == 0;
+void acl_log_add(struct acl_log *log, uint32_t length_max, enum acl_denial denial,
+                 const char *context, struct bytes object, struct bytes user, struct bytes client,
+                 int64_t now_ms) {
+    log->denied[denial]++;
     object = acl_log_shorten(object);
     user = acl_log_shorten(user);
     char *line = memory_allocate(client.size + 1);
     struct acl_log_entry *entry =
-        line != NULL ? acl_log_take_same(log, reason, context, object, user, now_ms) : NULL;
+        line != NULL ? acl_log_take_same(log, denial, context, object, user, now_ms) : NULL;
     if (entry == NULL && line != NULL) {
         entry = memory_allocate_zeroed(sizeof *entry + object.size + user.size);
         if (entry != NULL) {
@@ -813,7 +813,7 @@ void acl_log_add(struct acl_log *log, uint32_t length_max, const char *reason, c
     memcpy(line, client.size > 0 ? client.at : "", client.size);
     memory_free((char *)(uintptr_t)entry->client.at);
     entry->client = (struct bytes){.at = line, .size = client.size};
-    entry->reason = reason;
+    entry->denial = denial;
     entry->context = context;
     entry->time_ms = now_ms;
     entry->count++;

@@ -240,12 +240,23 @@ MUST_CHECK bool acl_users_validate(const struct acl_users *users, const char **r
 
 enum { ACL_LOG_TEXT_MAX = 1024 }; /* bytes kept of a key's, channel's or user's name */
 
+/* What a request lacks the right to; AUTH: a login that failed. */
+enum acl_denial {
+    ACL_ALLOWED,
+    ACL_DENIED_COMMAND,
+    ACL_DENIED_KEY,
+    ACL_DENIED_CHANNEL,
+    ACL_DENIED_AUTH,
+    ACL_DENIALS
+};
+extern const char *const acl_denial_names[ACL_DENIALS]; /* "command" */
+
 struct acl_log_entry {
     struct acl_log_entry *next; /* the one before it */
     uint64_t count;
     uint64_t id; /* of the first refusal that it counts, ascending */
     int64_t first_time_ms;
-    const char *reason;                /* "command", "key", "channel", "auth"; static */
+    enum acl_denial denial;
     const char *context;               /* "toplevel", "multi"; static */
     struct bytes object, user, client; /* session_print_line, without its end */
     int64_t time_ms;
@@ -256,13 +267,13 @@ struct acl_log {
     struct acl_log_entry *first; /* the newest */
     uint32_t count;
     uint64_t next_id;
-    /* Refusals since the start, whether they are kept or not, by reason. */
-    uint64_t denied_auth, denied_command, denied_key, denied_channel;
+    uint64_t denied[ACL_DENIALS]; /* since the start, whether they are kept or not */
 };
 
-/* Without memory nothing is kept. reason and context are static. */
-void acl_log_add(struct acl_log *log, uint32_t length_max, const char *reason, const char *context,
-                 struct bytes object, struct bytes user, struct bytes client, int64_t now_ms);
+/* Without memory nothing is kept. context is static. */
+void acl_log_add(struct acl_log *log, uint32_t length_max, enum acl_denial denial,
+                 const char *context, struct bytes object, struct bytes user, struct bytes client,
+                 int64_t now_ms);
 void acl_log_clear(struct acl_log *log);
 
 #endif

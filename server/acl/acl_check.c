@@ -146,7 +146,7 @@ bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes k
 
 /* ---- denials ---- */
 
-void acl_check_log(struct server *server, const struct session *session, const char *reason,
+void acl_check_log(struct server *server, const struct session *session, enum acl_denial denial,
                    struct bytes object, struct bytes user) {
     const char *context = session->transaction.is_open ? "multi" : "toplevel";
     struct buffer line;
@@ -154,7 +154,7 @@ void acl_check_log(struct server *server, const struct session *session, const c
     session_print_line(session, command_last_name(session), server->clock.monotonic_ms, &line);
     struct bytes text = {.at = line.at,
                          .size = line.size > 0 ? line.size - 1 : 0}; /* without its end */
-    acl_log_add(&server->acl.log, (uint32_t)server->settings.acllog_max_len, reason, context,
+    acl_log_add(&server->acl.log, (uint32_t)server->settings.acllog_max_len, denial, context,
                 object, user, text, server->clock.now_ms);
     buffer_deinit(&line);
 }
@@ -162,7 +162,6 @@ void acl_check_log(struct server *server, const struct session *session, const c
 const char *acl_check_deny(struct server *server, const struct session *session, uint32_t command,
                            const struct request *request, enum acl_denial denial, uint32_t position,
                            bool is_changed, char *text) {
-    static const char *const reasons[] = {"", "command", "key", "channel"};
     static const char *const changed[] = {
         "", "no permission to execute the command or subcommand",
         "no permission to touch the specified keys",
@@ -170,7 +169,7 @@ const char *acl_check_deny(struct server *server, const struct session *session,
     struct bytes object = denial == ACL_DENIED_COMMAND ? bytes_from_text(command_full_name(command))
                                                        : request->args[position];
     CHECK(denial != ACL_ALLOWED);
-    acl_check_log(server, session, reasons[denial], object, session->user->name);
+    acl_check_log(server, session, denial, object, session->user->name);
     if (is_changed) {
         snprintf(text, ACL_DENIAL_MAX,
                  "NOPERM ACLs rules changed between the moment the transaction was accumulated and "
@@ -183,7 +182,7 @@ const char *acl_check_deny(struct server *server, const struct session *session,
     } else {
         snprintf(text, ACL_DENIAL_MAX,
                  "NOPERM this user has no permissions to access one of the %ss used as arguments",
-                 reasons[denial]);
+                 acl_denial_names[denial]);
     }
     return text;
 }

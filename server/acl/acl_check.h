@@ -10,16 +10,14 @@
 #include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 
-enum acl_denial { ACL_ALLOWED, ACL_DENIED_COMMAND, ACL_DENIED_KEY, ACL_DENIED_CHANNEL };
-
 /* *position: of the key or channel that is denied. */
 MUST_CHECK enum acl_denial acl_check(const struct acl_user *user, uint32_t command,
                                      const struct request *request, uint32_t *position);
 /* One key of a command that waited for it. */
 MUST_CHECK bool acl_check_key(const struct acl_user *user, uint32_t command, struct bytes key);
 
-/* Note in ACL LOG what was refused to a client; reason: as acl_log_add has it. */
-void acl_check_log(struct server *server, const struct session *session, const char *reason,
+/* Note in ACL LOG what was refused to a client. */
+void acl_check_log(struct server *server, const struct session *session, enum acl_denial denial,
                    struct bytes object, struct bytes user);
 /* Note a denied request in ACL LOG, and return Redis's error. text: ACL_DENIAL_MAX. is_changed: it
  * was queued by MULTI when it was still allowed. */

@@ -458,7 +458,9 @@ bool guarding_refuse_wait(const struct writing *writing, enum limit limit, int64
     char said[SETTING_LIMITS_TEXT_MAX];
     setting_options_print_limit(&guarding_options(writing)->limits, limit, said);
     stats_count_limit(&call->server->stats, registry_name(writing_shown_key(writing)), limit);
-    reply_error_format(call->reply, "TOOSOON %s: wait %" PRId64 " s", said, (wait_ms + 999) / 1000);
+    int64_t wait_s = (wait_ms + 999) / 1000;
+    reply_error_format(call->reply, "TOOSOON %s: wait %" PRId64 " s", said, wait_s);
+    call->reply->error_wait_s = wait_s < UINT32_MAX ? (uint32_t)wait_s : UINT32_MAX;
     return false;
 }
 

@@ -67,9 +67,6 @@ static void once_refuse_full(const struct once *once, const struct once_ids_shar
     long long ids_max = (long long)server->settings.once_max;
     uint64_t all = once_ids_count(server, once->ids);
     server->stats.once_refused++;
-    if (call->session->once != NULL) {
-        call->session->once->retry_s = retry_s;
-    }
     if (all + once->mark_count > (uint64_t)ids_max) {
         reply_error_format(call->reply,
                            "TRYAGAIN there are %lld ids (once-max) younger than once-window: send "
@@ -82,6 +79,7 @@ static void once_refuse_full(const struct once *once, const struct once_ids_shar
                            bytes_show(call->session->user->name).text,
                            (unsigned long long)share->count, ids_max, retry_s);
     }
+    call->reply->error_wait_s = retry_s;
 }
 
 /* ---- the parts of a command ---- */

@@ -31,7 +31,7 @@ bool call_need_board(const struct call *call, struct bytes name, struct registry
     if (!call_find_kind(call, name, REGISTRY_BOARD, key)) {
         return false;
     }
-    return *key != NULL || call_refuse(call, "ERR no such key");
+    return *key != NULL || call_refuse_no_key(call);
 }
 
 /* Returns true if it did. */
@@ -73,17 +73,17 @@ __attribute__((cold)) void call_reply_syntax_error(const struct call *call) {
 __attribute__((cold)) void call_reply_not_integer(const struct call *call, struct bytes text) {
     char error[EXPLAIN_MAX] = "ERR value is not an integer or out of range";
     if (call_is_explained(call)) {
-        explain_word(call->command, call->request, text, NULL, error);
+        explain_word(call->command, call->request, text, NULL, NULL, error);
     }
     reply_error(call->reply, error);
 }
 
 __attribute__((cold)) void call_reply_word(const struct call *call, struct bytes word,
-                                           const char *why, const char *redis) {
+                                           const char *field, const char *why, const char *redis) {
     char error[EXPLAIN_MAX];
     const char *text = redis != NULL ? redis : "ERR syntax error"; /* which nobody reads */
     if (call_is_explained(call)) {
-        explain_word(call->command, call->request, word, why, error);
+        explain_word(call->command, call->request, word, field, why, error);
         text = error;
     }
     reply_error(call->reply, text);

@@ -104,13 +104,18 @@ static inline bool call_refuse_integer(const struct call *call, struct bytes tex
     call_reply_not_integer(call, text);
     return false;
 }
-/* Another syntax error, which lies in this word; why: "is not a quantile". redis: the text for commands of Redis; NULL:
- * only LB. commands do this. */
-void call_reply_word(const struct call *call, struct bytes word, const char *why,
+/* Another syntax error, which lies in this word; field, why: as explain_word has them. redis: the text for commands of
+ * Redis; NULL: only LB. commands do this. */
+void call_reply_word(const struct call *call, struct bytes word, const char *field, const char *why,
                      const char *redis);
 static inline bool call_refuse_word(const struct call *call, struct bytes word, const char *why,
                                     const char *redis) {
-    call_reply_word(call, word, why, redis);
+    call_reply_word(call, word, NULL, why, redis);
+    return false;
+}
+static inline bool call_refuse_value(const struct call *call, struct bytes word, const char *field,
+                                     const char *takes) {
+    call_reply_word(call, word, field, takes, NULL);
     return false;
 }
 /* "ERR reason", of an LB. command with its syntax. */
@@ -143,6 +148,12 @@ static inline bool call_refuse(const struct call *call, const char *error) {
  * container: "ACL". false: the error was replied. */
 MUST_CHECK bool call_check_count(const struct call *call, uint32_t count_max,
                                  const char *container);
+#define CALL_NO_KEY "ERR no such key"
+static inline bool call_refuse_no_key(const struct call *call) {
+    reply_error(call->reply, CALL_NO_KEY);
+    call->reply->error_cause = REPLY_NO_KEY;
+    return false;
+}
 static inline bool call_out_of_memory(const struct call *call) {
     return call_refuse(call, "OOM out of memory");
 }

@@ -114,7 +114,7 @@ uint64_t cost_count_database(const struct cost_view *view) {
 }
 
 uint64_t cost_count_databases(const struct cost_view *view) {
-    return registry_count_all(view->call->registry);
+    return registry_count_all(view->call->registry).keys;
 }
 
 uint64_t cost_count_memory(const struct cost_view *view) {

@@ -634,7 +634,7 @@ bool explain_request(const struct command *command, const struct request *reques
 }
 
 void explain_word(const struct command *command, const struct request *request, struct bytes word,
-                  const char *why, char *out) {
+                  const char *field, const char *why, char *out) {
     struct text text = {.at = out, .size = EXPLAIN_MAX};
     struct match match;
     uint32_t first = explain_first(command);
@@ -657,21 +657,26 @@ void explain_word(const struct command *command, const struct request *request, 
         why = NULL;
     } else if (familiar != NULL) {
         explain_put(&text, "ERR %s", familiar);
-    } else if (why == NULL) {
+    } else if (field == NULL && why == NULL) {
         explain_say_number(&text, match.asked.argument, word);
     } else {
         const char *near = explain_say_near_token(command->arguments, word, &best);
         const struct argument *argument = match.asked.argument;
-        bool is_value = argument != NULL && (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
-                        argument[1].name != NULL && argument[1].flags == 0;
-        bool is_option = (command->flags & COMMAND_WRITE) != 0 &&
-                         strncmp(why, "is not a ", 9) == 0 &&
-                         explain_match_find_token(command->arguments, word) != NULL;
+        bool is_before = argument != NULL && (argument->flags & ARGUMENT_MULTIPLE) != 0 &&
+                         argument[1].name != NULL && argument[1].flags == 0;
         explain_put(&text, "ERR ");
         explain_put_word(&text, word);
-        explain_put(&text, " %s", is_option ? "is an option: options come before the values" : why);
-        if (is_value && strchr(why, ':') == NULL && !is_option) {
-            explain_put(&text, ": values come before the %s", argument[1].name);
+        if (field == NULL) {
+            explain_put(&text, " %s", why);
+        } else if ((command->flags & COMMAND_WRITE) != 0 &&
+                   explain_match_find_token(command->arguments, word) != NULL) {
+            explain_put(&text, " is an option: options come before the values");
+        } else {
+            explain_put(&text, " is not a %s%s%s", field, why != NULL ? ": " : "",
+                        why != NULL ? why : "");
+            if (why == NULL && is_before) {
+                explain_put(&text, ": values come before the %s", argument[1].name);
+            }
         }
         if (near != NULL) {
             explain_put(&text, ", or did you mean %s?", near);

@@ -22,9 +22,10 @@ enum { EXPLAIN_MAX = 1024 };
 bool explain_covers(const struct command *command);
 /* The request does not fit the syntax. false: it does, and all that could be said is which options are missing. */
 bool explain_request(const struct command *command, const struct request *request, char *out);
-/* This word of the request does not fit; why: "is not a quantile", or, if it was to be an integer, NULL. */
+/* This word of the request does not fit; why: "is not a quantile", or, if it was to be an integer, NULL. With the name
+ * of a field, the word is no number where a value of that belongs; why: what the board takes; NULL: as the syntax says. */
 void explain_word(const struct command *command, const struct request *request, struct bytes word,
-                  const char *why, char *out);
+                  const char *field, const char *why, char *out);
 /* The words do not fit for this reason, which names them: "ERR ROOM is missing" and the syntax. */
 void explain_reason(const struct command *command, const char *reason, char *out);
 /* There is no such command: "(did you mean LB.RANGE w 0 9?)", from what similar servers call it, or from a name that

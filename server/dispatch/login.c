@@ -15,7 +15,7 @@ static void login_note(struct server *server, struct session *session, bool is_r
                        struct bytes word) {
     auth_guard_note(server, session, is_right, name, shown);
     if (!is_right) {
-        acl_check_log(server, session, "auth", word, logged);
+        acl_check_log(server, session, ACL_DENIED_AUTH, word, logged);
     }
 }
 

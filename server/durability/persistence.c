@@ -890,7 +890,7 @@ bool persistence_exchange_keys(struct persistence *persistence, struct registry 
         (is_on && !journal_is_idle(&persistence->journal))) {
         return false;
     }
-    persistence->state->change_count += registry_count_all(keys);
+    persistence->state->change_count += registry_count_all(keys).keys;
     registry_exchange(persistence->registry, keys);
     if (is_on) {
         persistence->journal.error = 0;

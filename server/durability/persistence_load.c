@@ -133,17 +133,14 @@ bool persistence_load_finish(struct persistence *persistence, char *error) {
     }
     if (loading->size_total > 0) {
         double divisor = seconds > 0 ? seconds : 1e-6;
-        uint64_t boards = 0, members = 0; /* those that are there, the journal's among them */
-        for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
-            boards += registry_board_count(persistence->registry, i);
-            members += registry_member_count(persistence->registry, i);
-        }
+        /* What is there, the journal's among it. */
+        struct registry_counts all = registry_count_all(persistence->registry);
         log_write(LOG_NOTICE,
                   "loaded boards=%" PRIu64 " members=%" PRIu64 " effects=%" PRIu64
                   " groups=%" PRIu64 " bytes=%" PRIu64
                   " seconds=%.2f members/s=%.0f effects/s=%.0f",
-                  boards, members, loading->effect_count, loading->group_count, loading->size_total,
-                  seconds, (double)loading->member_count / divisor,
+                  all.boards, all.members, loading->effect_count, loading->group_count,
+                  loading->size_total, seconds, (double)loading->member_count / divisor,
                   (double)loading->effect_count / divisor);
     }
     persistence_load_end(persistence);

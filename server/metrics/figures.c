@@ -20,7 +20,7 @@ static double figures_percent(uint64_t part, uint64_t whole) {
 
 static void figures_take_databases(const struct server *server, struct figures *figures) {
     const struct registry *registry = server->registry;
-    figures->members = 0;
+    figures->all = registry_count_all(registry);
     for (uint32_t i = 0; i < REGISTRY_DATABASES; i++) {
         figures->databases[i] = (struct figures_database){
             .keys = registry_count(registry, i),
@@ -29,7 +29,6 @@ static void figures_take_databases(const struct server *server, struct figures *
             .average_ttl_ms = registry_expiry_average_ttl_ms(registry, i, server->clock.now_ms),
             .members = registry_member_count(registry, i),
         };
-        figures->members += figures->databases[i].members;
     }
     figures->totals = *registry_totals(registry);
     figures->unsettled = registry_unsettled_count(registry);
@@ -804,10 +803,10 @@ const struct figure figures_table[] = {
     LINE("latest_fork_usec:0\r\ntotal_forks:0\r\nunexpected_error_replies:0"),
     {INFO("total_error_replies"), COUNTER(COMMANDS + 4, "error_replies", "Error replies"),
      API("errors"), FIELD(stats.error_replies)},
-    {INFO("acl_access_denied_auth"), OF_SERVER(acl.log.denied_auth)},
-    {INFO("acl_access_denied_cmd"), OF_SERVER(acl.log.denied_command)},
-    {INFO("acl_access_denied_key"), OF_SERVER(acl.log.denied_key)},
-    {INFO("acl_access_denied_channel"), OF_SERVER(acl.log.denied_channel)},
+    {INFO("acl_access_denied_auth"), OF_SERVER(acl.log.denied[ACL_DENIED_AUTH])},
+    {INFO("acl_access_denied_cmd"), OF_SERVER(acl.log.denied[ACL_DENIED_COMMAND])},
+    {INFO("acl_access_denied_key"), OF_SERVER(acl.log.denied[ACL_DENIED_KEY])},
+    {INFO("acl_access_denied_channel"), OF_SERVER(acl.log.denied[ACL_DENIED_CHANNEL])},
     {INFO("total_reads_processed"), FIELD(reads)},
     {INFO("total_writes_processed"), FIELD(writes)},
     {INFO("io_threaded_reads_processed"), FIELD(threaded_reads)},

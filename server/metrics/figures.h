@@ -100,7 +100,7 @@ struct figures {
     struct stats stats; /* its commands: see figures_take */
     struct persistence_info kept;
     struct figures_database databases[REGISTRY_DATABASES];
-    uint64_t members; /* of all databases */
+    struct registry_counts all;
     struct registry_totals totals;
     uint64_t unsettled; /* archives */
     uint64_t leagues;

@@ -103,7 +103,6 @@ struct session_once {
     struct bytes
         fingerprint; /* of all that is written: an id that comes again with another one is refused */
     bool is_repeated; /* the id has come before */
-    uint32_t retry_s; /* how long the refusal holds; 0: not said */
 };
 
 /* Records with DATA of whose field the value, or a word of it, begins so, are wanted, and so many at the most: those of

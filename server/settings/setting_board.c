@@ -349,7 +349,7 @@ static const char *setting_board_next_layout_name(const void *context, uint32_t 
 
 void setting_board_explain(const struct settings *settings, struct bytes name, char *reason) {
     setting_value_fail_unknown(reason, "there is no layout", name, setting_board_next_layout_name,
-                               settings);
+                               settings, "");
 }
 
 /* default_options, of the names that are known by now. false: reason names the first one that is not. */

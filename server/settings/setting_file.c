@@ -55,7 +55,7 @@ static bool setting_file_assign_line(struct settings *settings, const struct byt
                    : is_of_redis
                        ? setting_table_redis_ignore(settings, &place, words + 1, count - 1, reason)
                        : setting_value_fail_unknown(reason, "unknown setting", words[0],
-                                                    setting_file_next_setting_name, NULL);
+                                                    setting_file_next_setting_name, NULL, "");
     bool has_other_name = setting != NULL && !origin->is_argument;
     struct bytes name = has_other_name ? bytes_from_text(setting->name) : words[0];
     return is_fine ||

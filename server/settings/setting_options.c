@@ -639,11 +639,9 @@ static bool setting_options_fail_word(const struct parsing *parsing) {
                                   "unknown board option '%s': did you mean a layout, FIELD %s %u?",
                                   bytes_show(word).text, bytes_show(word).text, (unsigned)bits);
     }
-    (void)setting_value_fail_unknown(reason, "unknown board option", word,
-                                     setting_options_next_word, NULL);
-    return strstr(reason, "did you mean") == NULL &&
-           setting_value_fail(reason, "unknown board option '%s': allowed are " SETTING_OPTIONS,
-                              bytes_show(word).text);
+    return setting_value_fail_unknown(reason, "unknown board option", word,
+                                      setting_options_next_word, NULL,
+                                      ": allowed are " SETTING_OPTIONS);
 }
 
 /* Parse the option's name and its value: *size words. */

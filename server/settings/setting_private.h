@@ -45,10 +45,11 @@ bool setting_value_is_silent_line(struct bytes line);
 /* Has the word only letters, digits and bytes of others? */
 bool setting_value_is_of(struct bytes word, const char *others);
 /* Fail with "unknown setting 'prot'; did you mean 'port'?", where what is "unknown setting". next
- * returns the index-th of the existing words, NULL after the last. */
+ * returns the index-th of the existing words, NULL after the last. otherwise: what follows if no word is near. */
 typedef const char *setting_value_next(const void *context, uint32_t index);
 bool setting_value_fail_unknown(char *reason, const char *what, struct bytes word,
-                                setting_value_next *next, const void *context);
+                                setting_value_next *next, const void *context,
+                                const char *otherwise);
 
 /* ---- setting_value.c: values ---- */
 

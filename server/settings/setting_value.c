@@ -133,7 +133,8 @@ static size_t setting_value_quote(char *out, struct bytes word) {
 /* ---- did you mean ---- */
 
 bool setting_value_fail_unknown(char *reason, const char *what, struct bytes word,
-                                setting_value_next *next, const void *context) {
+                                setting_value_next *next, const void *context,
+                                const char *otherwise) {
     const char *nearest = NULL;
     /* Up to one error in four letters counts as a typing error; more is another word. */
     unsigned fewest = (unsigned)word.size / 4 + 1;
@@ -146,9 +147,10 @@ bool setting_value_fail_unknown(char *reason, const char *what, struct bytes wor
             nearest = candidate;
         }
     }
-    return nearest == NULL ? setting_value_fail(reason, "%s '%s'", what, bytes_show(word).text)
-                           : setting_value_fail(reason, "%s '%s'; did you mean '%s'?", what,
-                                                bytes_show(word).text, nearest);
+    return nearest == NULL
+               ? setting_value_fail(reason, "%s '%s'%s", what, bytes_show(word).text, otherwise)
+               : setting_value_fail(reason, "%s '%s'; did you mean '%s'?", what,
+                                    bytes_show(word).text, nearest);
 }
 
 enum {

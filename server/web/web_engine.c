@@ -234,6 +234,8 @@ static void web_engine_run_command(struct server *server, struct web_query *quer
     for (uint32_t at; query->reads != NULL && (at = syntax_key_request_next(&keys)) > 0;) {
         server_reads_note(server, query->reads, query->database, request.args[at]);
     }
+    query->retry_s = reply.error_wait_s;
+    query->commands[query->reply_count].cause = reply.error_cause;
     query->commands[query->reply_count++].reply_end = query->replies.size;
 }
 
@@ -276,7 +278,6 @@ static void web_engine_run_commands(const struct web_engine *engine, struct web_
         web_engine_run_command(engine->server, query, i, session);
         session->once = NULL;
         command->is_repeated = once.is_repeated;
-        query->retry_s = once.retry_s;
         is_over =
             query->route->writes && query->replies.size > begin && query->replies.at[begin] == '-';
     }

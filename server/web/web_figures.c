@@ -79,7 +79,7 @@ static void web_figures_sample_is_there(struct web_query *query) {
         .tick_us = figures_quantile_us(&new_ticks, 0.99),
         .memory = memory_used(),
         .clients = figures->clients,
-        .members = figures->members,
+        .members = figures->all.members,
     };
     if (history->count < WEB_SAMPLES_MAX) {
         history->count++;
@@ -258,7 +258,7 @@ static bool web_figures_print_server(struct web_query *query) {
     web_reply_put_integer(query, "web_connections",
                           (int64_t)http_server_connections(query->web->http));
     web_reply_put_integer(query, "web_engine_us", (int64_t)query->web->answered_ns / 1000);
-    web_reply_put_integer(query, "members", (int64_t)figures->members);
+    web_reply_put_integer(query, "members", (int64_t)figures->all.members);
     web_reply_open(query, "latency", WEB_NO_REPLY);
     web_reply_put_integer(query, "p50_us", (int64_t)figures_quantile_us(&calls, 0.5));
     web_reply_put_integer(query, "p90_us", (int64_t)figures_quantile_us(&calls, 0.9));

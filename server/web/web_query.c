@@ -7,6 +7,7 @@
 
 #include "codec/list.h"
 #include "codec/tag.h"
+#include "server/dispatch/call.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/explain.h"
 
@@ -304,61 +305,33 @@ void web_query_error(struct web_query *query, unsigned status, const char *forma
     web_query_fail(query, status, bytes_from_text(text), (struct bytes){.at = NULL});
 }
 
-static bool web_query_begins(struct bytes text, const char *word) {
-    size_t size = strlen(word);
-    return text.size >= size && memcmp(text.at, word, size) == 0;
-}
-
-/* What an error of a command is in HTTP; all others are in the table of errors. */
-static const struct web_refusal {
-    const char *begins;
-    unsigned status;
-    const char *text; /* in place of the command's */
-} refusals[] = {
-    {"ERR no such key", 404, "there is no such board"},
-    {"WRONGTYPE", 404, "this key is no board"},
-};
-
-static void web_query_refuse(struct web_query *query, struct bytes text) {
+/* What an error of a command is in HTTP: the table of errors says it, but of boards that are not there. */
+static void web_query_refuse(struct web_query *query, enum reply_cause cause, struct bytes text) {
     struct bytes rest = text;
     struct bytes prefix = bytes_take_word(&rest);
     bool writes = query->route != NULL && query->route->writes;
-    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
-        const struct web_refusal *refusal = &refusals[i];
-        if (web_query_begins(text, refusal->begins)) {
-            bool is_missing = refusal->status == 404 && bytes_equal(prefix, BYTES("ERR"));
-            bool is_conflict = writes && refusal->status == 404 && !is_missing;
-            char more[HTTP_ERROR_MAX];
-            if (writes && is_missing) {
-                struct bytes which = bytes_behind(text, strlen(refusal->begins));
-                snprintf(more, sizeof more, "%s%.*s: LB.CREATE makes one%s", refusal->text,
-                         bytes_shown_size(which, HTTP_ERROR_MAX / 2), which.at,
-                         query->route->may_create ? ", and create=1 in the query" : "");
-            }
-            web_query_fail(query, is_conflict ? 409 : refusal->status,
-                           bytes_from_text(writes && is_missing ? more : refusal->text), prefix);
-            return;
-        }
-    }
     const struct explained_error *row = explain_error(prefix);
-    /* LIMITS: "TOOSOON EVERY 10 S: wait 4 s" */
-    struct bytes before = BYTES(": wait ");
-    const char *wait = row != NULL && row->http_status == 429
-                           ? memmem(text.at, text.size, before.at, before.size)
-                           : NULL;
-    uint64_t wait_s = 0;
-    for (const char *at = wait != NULL ? wait + before.size : NULL;
-         at != NULL && at < text.at + text.size && *at >= '0' && *at <= '9'; at++) {
-        wait_s = wait_s * 10 + (uint64_t)(*at - '0');
+    unsigned status = row != NULL && row->http_status != 0 ? row->http_status : writes ? 422 : 400;
+    char detail[HTTP_ERROR_MAX];
+    if (cause == REPLY_NO_KEY) {
+        struct bytes which = bytes_behind(text, writes ? sizeof CALL_NO_KEY - 1 : text.size);
+        snprintf(detail, sizeof detail, "there is no such board%.*s%s%s",
+                 bytes_shown_size(which, HTTP_ERROR_MAX / 2), which.at,
+                 writes ? ": LB.CREATE makes one" : "",
+                 writes && query->route->may_create ? ", and create=1 in the query" : "");
+        status = 404;
+        text = bytes_from_text(detail);
+    } else if (bytes_equal(prefix, BYTES("WRONGTYPE"))) {
+        status = writes ? 409 : status;
+        text = BYTES("this key is no board");
     }
-    query->retry_s = wait == NULL          ? query->retry_s
-                     : wait_s < UINT32_MAX ? (uint32_t)wait_s
-                                           : UINT32_MAX;
-    web_query_fail(query,
-                   row != NULL && row->http_status != 0 ? row->http_status
-                   : writes                             ? 422
-                                                        : 400,
-                   text, prefix);
+    web_query_fail(query, status, text, prefix);
+}
+
+static bool web_query_is_forbidden(const struct web_query *query, unsigned nth) {
+    struct value_reader reader = web_query_reply(query, nth);
+    struct value value = value_next(&reader);
+    return value.kind == VALUE_ERROR && bytes_equal(bytes_take_word(&value.text), BYTES("NOPERM"));
 }
 
 bool web_query_reply_is_error(struct web_query *query, unsigned nth) {
@@ -367,11 +340,11 @@ bool web_query_reply_is_error(struct web_query *query, unsigned nth) {
     if (value.kind != VALUE_ERROR) {
         return false;
     }
-    if (web_query_begins(value.text, "NOPERM") && query->identity.kind == WEB_ANYBODY &&
-        query->user.is_public) {
+    if (query->identity.kind == WEB_ANYBODY && query->user.is_public &&
+        web_query_is_forbidden(query, nth)) {
         web_query_error(query, 401, "log in to do this");
     } else {
-        web_query_refuse(query, value.text);
+        web_query_refuse(query, query->commands[nth].cause, value.text);
     }
     return true;
 }
@@ -564,18 +537,6 @@ static void web_query_begin_round(struct web_query *query) {
     web_query_put(query->web, query);
 }
 
-/* Was a command refused with this prefix? */
-static bool web_query_was_refused(const struct web_query *query, const char *prefix) {
-    for (unsigned i = 0; i < query->reply_count; i++) {
-        struct value_reader reader = web_query_reply(query, i);
-        struct value value = value_next(&reader);
-        if (value.kind == VALUE_ERROR && web_query_begins(value.text, prefix)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Of the hashes that web-public names, everybody sees the fields of web-data, and not what else is in them. */
 static bool web_query_is_other_data(const struct web_query *query) {
     const struct web *web = query->web;
@@ -670,13 +631,17 @@ static void web_query_on_answer(void *context, struct ask *ask) {
     }
     /* web-data names hashes that this user may not read, or SINCE a board that he may not, or that has not the tags of
      * the group: the round once more without them. */
-    bool is_forbidden = web_query_was_refused(query, "NOPERM");
+    bool is_forbidden = false, has_no_tag = false;
+    for (unsigned i = 0; i < query->reply_count; i++) {
+        is_forbidden |= web_query_is_forbidden(query, i);
+        has_no_tag |= query->commands[i].cause == REPLY_NO_TAG;
+    }
     if (query->data.is_default && is_forbidden) {
         query->data = (struct web_data){.count = 0};
         web_query_begin_round(query);
         return;
     }
-    if (query->since.at != NULL && (is_forbidden || web_query_was_refused(query, "ERR no tag"))) {
+    if (query->since.at != NULL && (is_forbidden || has_no_tag)) {
         query->since = (struct bytes){.at = NULL};
         web_query_begin_round(query);
         return;

@@ -124,13 +124,14 @@ extern const struct web_operation web_operations[];
 extern const unsigned web_operation_count;
 
 struct web_command {
-    uint32_t number;     /* command_index */
-    unsigned end;        /* of its words, which begin where those of the command before end */
-    size_t reply_end;    /* likewise of its reply */
-    uint8_t value_count; /* session.value_count */
-    bool has_id;         /* it has an id (ONCE), */
-    bool is_repeated;    /* which had come before */
-    bool is_brief;       /* session.is_brief */
+    uint32_t number;        /* command_index */
+    unsigned end;           /* of its words, which begin where those of the command before end */
+    size_t reply_end;       /* likewise of its reply */
+    enum reply_cause cause; /* of the error in it */
+    uint8_t value_count;    /* session.value_count */
+    bool has_id;            /* it has an id (ONCE), */
+    bool is_repeated;       /* which had come before */
+    bool is_brief;          /* session.is_brief */
     unsigned char fingerprint[DIGEST_SIZE]; /* of what it writes, where it has an id */
 };
 

@@ -811,12 +811,14 @@ uint32_t registry_count(const struct registry *registry, uint32_t database) {
     return registry_read(registry, database)->count;
 }
 
-uint64_t registry_count_all(const struct registry *registry) {
-    uint64_t count = 0;
+struct registry_counts registry_count_all(const struct registry *registry) {
+    struct registry_counts all = {.keys = 0};
     for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        count += registry_count(registry, database);
+        all.keys += registry_count(registry, database);
+        all.boards += registry_board_count(registry, database);
+        all.members += registry_member_count(registry, database);
     }
-    return count;
+    return all;
 }
 
 uint32_t registry_board_count(const struct registry *registry, uint32_t database) {

@@ -538,11 +538,14 @@ const struct registry_totals *registry_totals(const struct registry *registry);
  * expiry. */
 uint32_t registry_count(const struct registry *registry, uint32_t database);
 uint32_t registry_expiry_count(const struct registry *registry, uint32_t database);
-/* Keys of all databases that clients can select. */
-uint64_t registry_count_all(const struct registry *registry);
 /* Those of the keys that hold boards, and the members of these boards. */
 uint32_t registry_board_count(const struct registry *registry, uint32_t database);
 uint64_t registry_member_count(const struct registry *registry, uint32_t database);
+/* Of all databases that clients can select. */
+struct registry_counts {
+    uint64_t keys, boards, members;
+};
+struct registry_counts registry_count_all(const struct registry *registry);
 /* Mean remaining milliseconds of the keys with an expiry; expired ones count as negative. At least
  * 0, and 0 without such keys. */
 int64_t registry_expiry_average_ttl_ms(const struct registry *registry, uint32_t database,

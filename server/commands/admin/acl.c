@@ -374,7 +374,7 @@ static void log_run(struct call *call) {
     for (uint64_t i = 0; i < count && !reply_is_lost(reply); i++, entry = entry->next) {
         reply_map(reply, 10);
         reply_named_integer(reply, "count", (int64_t)entry->count);
-        reply_named_text(reply, "reason", entry->reason);
+        reply_named_text(reply, "reason", acl_denial_names[entry->denial]);
         reply_named_text(reply, "context", entry->context);
         acl_reply_named(reply, "object", entry->object);
         acl_reply_named(reply, "username", entry->user);
@@ -435,8 +435,7 @@ static void dryrun_run(struct call *call) {
                           command_full_name(index));
     } else {
         reply_bulk_format(call->reply, "This user has no permissions to access the '%.*s' %s",
-                          bytes_shown_size(name, 1024), name.at,
-                          denial == ACL_DENIED_KEY ? "key" : "channel");
+                          bytes_shown_size(name, 1024), name.at, acl_denial_names[denial]);
     }
 }
 

@@ -125,21 +125,17 @@ static void stats_run(struct call *call) {
     struct reply *reply = call->reply;
     struct figures figures;
     const struct figures_process *memory = &figures.process;
-    uint64_t keys = 0;
     (void)registry_roll_some(call->registry, call->now_ms);
     figures_look(call->server, &figures);
-    for (uint32_t database = 0; database < REGISTRY_DATABASES; database++) {
-        keys += figures.databases[database].keys;
-    }
     reply_map(reply, 12);
     reply_named_integer(reply, "peak.allocated", (int64_t)memory->peak);
     reply_named_integer(reply, "total.allocated", (int64_t)memory->used);
     reply_named_integer(reply, "startup.allocated", (int64_t)figures.memory_startup);
     reply_named_integer(reply, "clients.normal", (int64_t)figures.memory_clients);
     reply_named_integer(reply, "overhead.total", (int64_t)memory->overhead);
-    reply_named_integer(reply, "keys.count", (int64_t)keys);
+    reply_named_integer(reply, "keys.count", (int64_t)figures.all.keys);
     reply_named_integer(reply, "keys.bytes-per-key",
-                        (int64_t)(keys > 0 ? memory->dataset / keys : 0));
+                        (int64_t)(figures.all.keys > 0 ? memory->dataset / figures.all.keys : 0));
     reply_named_integer(reply, "dataset.bytes", (int64_t)memory->dataset);
     reply_bulk_text(reply, "dataset.percentage");
     reply_double(reply, memory->dataset_percent);

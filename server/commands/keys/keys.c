@@ -85,7 +85,7 @@ static void rename_run(struct call *call) {
     struct bytes to = call_arg(call, 2);
     struct registry_key *key = call_find_key(call, call_arg(call, 1));
     if (key == NULL) {
-        reply_error(call->reply, "ERR no such key");
+        (void)call_refuse_no_key(call);
     } else if (!call_check_key(call, to) || !writing_may_name(call, to, key)) {
         return;
     } else if (key->kind == REGISTRY_BOARD &&

@@ -94,12 +94,8 @@ bool lb_parse_expiry(const struct call *call, struct bytes text, int64_t *time_m
 
 static bool lb_refuse_value(const struct call *call, const struct layout_field *field,
                             struct bytes text, enum decimal_status status) {
-    if (status != DECIMAL_NOT_A_NUMBER) {
-        return zset_refuse_value(call, field, text, status);
-    }
-    char why[LAYOUT_NAME_MAX + 16];
-    snprintf(why, sizeof why, "is not a %s", field->name);
-    return call_refuse_word(call, text, why, NULL);
+    return status == DECIMAL_NOT_A_NUMBER ? call_refuse_value(call, text, field->name, NULL)
+                                          : zset_refuse_value(call, field, text, status);
 }
 
 bool lb_parse_decimal(const struct call *call, const struct layout_field *field, struct bytes text,

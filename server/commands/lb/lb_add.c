@@ -88,8 +88,7 @@ bool lb_add_read_options(const struct call *call, struct lb_add *add) {
 }
 
 bool lb_add_check_board(const struct call *call, const struct lb_add *add, struct bytes name) {
-    return !add->is_old_board || call_find_key(call, name) != NULL ||
-           call_refuse(call, "ERR no such key");
+    return !add->is_old_board || call_find_key(call, name) != NULL || call_refuse_no_key(call);
 }
 
 static bool lb_add_read(const struct call *call, struct lb_add *add) {
@@ -116,10 +115,11 @@ static bool lb_add_fits(const struct call *call, const struct layout *layout, st
            (meant == 0 || meant == add->value_count);
 }
 
-/* Either a word that is no number is in a value's place, or something is missing at the end. */
+/* Either a word that is no number is in a value's place, or something is missing at the end, or too much where one member
+ * alone is written. */
 static void lb_add_refuse_count(const struct call *call, const struct layout *layout,
-                                const struct lb_add *add) {
-    char takes[LAYOUT_ERROR_MAX], why[LAYOUT_ERROR_MAX + LAYOUT_NAME_MAX + 16];
+                                const struct lb_add *add, bool is_only) {
+    char takes[LAYOUT_ERROR_MAX];
     struct bytes last = call_arg(call, call->request->count - 1);
     uint32_t place = 0;
     if (add->operation == LB_ADD_PACKED) {
@@ -140,11 +140,16 @@ static void lb_add_refuse_count(const struct call *call, const struct layout *la
         word = bytes_behind(word, word.size > 0 && word.at[0] == '=');
         if (place < layout->field_count && !bytes_is(word, "*") &&
             layout_field_parse(field, word, &value) == DECIMAL_NOT_A_NUMBER) {
-            snprintf(why, sizeof why, "is not a %s: %s", field->name, takes);
-            (void)call_refuse_word(call, call_arg(call, i), why, NULL);
+            (void)call_refuse_value(call, call_arg(call, i), field->name, takes);
             return;
         }
         place = place < layout->field_count ? place + 1 : 0;
+    }
+    uint32_t behind = add->first + layout->field_count + 1;
+    if (is_only && behind < call->request->count) {
+        (void)call_refuse_word(call, call_arg(call, behind),
+                               "is one word too many: one member is written at a time", NULL);
+        return;
     }
     (void)call_refuse_reason(call, "%s expected after '%s': %s",
                              place < layout->field_count ? layout->fields[place].name : "member",
@@ -152,15 +157,11 @@ static void lb_add_refuse_count(const struct call *call, const struct layout *la
 }
 
 bool lb_add_check_only(const struct call *call, const struct layout *layout, struct lb_add *add) {
-    if (lb_add_find_members(call->request, layout, add) && add->member_count == 1) {
-        return true;
+    bool is_one = lb_add_find_members(call->request, layout, add) && add->member_count == 1;
+    if (!is_one) {
+        lb_add_refuse_count(call, layout, add, true);
     }
-    if (add->member_count > 1) {
-        return call_refuse_word(call, call_arg(call, add->first + add->value_count + 1),
-                                "is one word too many: one member is written at a time", NULL);
-    }
-    lb_add_refuse_count(call, layout, add);
-    return false;
+    return is_one;
 }
 
 bool lb_add_check_at(const struct call *call, const struct layout *layout,
@@ -1069,7 +1070,7 @@ static void lb_add_answer_repeat(void *context, const struct board *board) {
     if (lb_add_fits(repeated->call, layout, repeated->add)) {
         lb_add_answer_ranks(repeated->call, board, repeated->add, NULL);
     } else {
-        lb_add_refuse_count(repeated->call, layout, repeated->add);
+        lb_add_refuse_count(repeated->call, layout, repeated->add, false);
     }
 }
 
@@ -1107,7 +1108,7 @@ static void lb_add_run(struct call *call) {
                          writing_choose(&writing, lb_add_judge, &scores);
         const struct layout *layout = board_layout(writing.board);
         if (is_chosen && !lb_add_fits(call, layout, &add)) {
-            lb_add_refuse_count(call, layout, &add);
+            lb_add_refuse_count(call, layout, &add, false);
         } else if (is_chosen && lb_add_check_at(call, layout, &add) &&
                    lb_data_hset_check(call, &add.hset, add.member_count)) {
             bool is_simple = add.tags.count == 0 && !lb_data_hset_is_asked(&add.hset) &&

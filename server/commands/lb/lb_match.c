@@ -650,7 +650,7 @@ bool lb_match_begin(const struct call *call, struct writing *writing) {
             return false;
         }
         if (!setting_board_options_for(&call->server->settings, name, 0)->has_rating) {
-            return call_refuse(call, "ERR no such key");
+            return call_refuse_no_key(call);
         }
     }
     writing->key = registry_find_or_create(call->registry, call->session->database, name,

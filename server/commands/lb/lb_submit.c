@@ -151,15 +151,8 @@ static void lb_submit_to_all(struct submit *submit) {
     }
     for (uint32_t i = 0; i < submit->board_count; i++) {
         const struct layout *layout = board_layout(submit->writings[i].board);
-        if (submit->add.value_count != layout->field_count) {
-            struct bytes name = lb_submit_name_at(submit, i);
-            (void)call_refuse_format(call, "ERR board '%.*s' takes %u value%s before the member",
-                                     bytes_shown_size(name, SHOWN_MAX), name.at,
-                                     (unsigned)layout->field_count,
-                                     layout->field_count == 1 ? "" : "s");
-            return;
-        }
-        if (!lb_add_check_at(call, layout, &submit->add)) {
+        if (!lb_add_check_only(call, layout, &submit->add) ||
+            !lb_add_check_at(call, layout, &submit->add)) {
             (void)lb_submit_refuse_for(submit, i, size_before);
             return;
         }

@@ -37,10 +37,10 @@ bool lb_tag_values_find(const struct call *call, const struct tag_set *tags, str
         size += (size_t)snprintf(names + size, NAMES_SIZE_MAX - size, "%s%s", i > 0 ? ", " : "",
                                  tags->tags[i].name);
     }
-    return tags->count == 0 ? call_refuse_format(call, "ERR no tag '%s': this board has no tags",
-                                                 bytes_show(name).text)
-                            : call_refuse_format(call, "ERR no tag '%s': this board has %s",
-                                                 bytes_show(name).text, names);
+    reply_error_format(call->reply, "ERR no tag '%s': this board has %s", bytes_show(name).text,
+                       tags->count == 0 ? "no tags" : names);
+    call->reply->error_cause = REPLY_NO_TAG;
+    return false;
 }
 
 bool lb_tag_values_read(const struct call *call, const struct tag_set *tags, struct bytes name,

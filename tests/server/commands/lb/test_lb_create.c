@@ -248,6 +248,8 @@ ZSET_TEST(what_is_wrong_is_named_and_makes_no_board) {
         {"LB.CREATE k TIME 3 S", "-ERR TIME must be last, but no FIELD precedes it"},
         {"LB.CREATE k FIELD a 3 best",
          "-ERR unknown board option 'best': allowed are " SETTING_OPTIONS},
+        {"LB.CREATE k \"did you mean\"",
+         "-ERR unknown board option 'did you mean': allowed are " SETTING_OPTIONS},
         {"LB.CREATE k KEPP BEST", "-ERR unknown board option 'KEPP'; did you mean 'KEEP'?"},
         {"LB.CREATE k FIELD a 3 PERIODS WEEK",
          "-ERR unknown board option 'PERIODS'; did you mean 'PERIOD'?"},

@@ -115,7 +115,7 @@ ZSET_TEST(an_error_leaves_no_id) {
     zset_expect(h, "LB.ADD bare:k ONCE a AT 5 5 ann",
                 "-ERR AT is not allowed: this layout has no TIME");
     zset_expect(h, "LB.SUBMIT 2 bare:k three:k ONCE a 5 ann",
-                "-ERR board 'three:k' takes 3 values before the member");
+                "-ERR ...: this board takes 3 values before each member: score flag level ...");
     zset_expect(h, "HSET h f v", ":1");
     zset_expect(h, "LB.ADD h ONCE a 5 ann",
                 "-WRONGTYPE Operation against a key holding the wrong kind of value");

@@ -2,6 +2,8 @@
 #include "tests/server/zset_fixture.h"
 #include "tests/support/errors.h"
 
+#define SUBMIT " (LB.SUBMIT numkeys key ... [option ...] field ... member)"
+
 ZSET_TEST(one_result_is_written_on_all_boards) {
     zset_expect(h, "ZADD week 7 ann 3 bob", ":2");
     zset_expect(h, "LB.SUBMIT 3 day week all 5 bob",
@@ -36,9 +38,26 @@ ZSET_TEST(an_error_leaves_all_boards_as_they_were) {
     zset_expect_unchanged(h, "old", "LB.SUBMIT 3 old new small 8 ann",
                           "-ERR value 8 is out of range: field 'a' takes 0..7 (board 'small')");
     zset_expect_unchanged(h, "old", "LB.SUBMIT 3 old new pair 5 ann",
-                          "-ERR board 'pair' takes 2 values before the member");
+                          "-ERR 'ann' is not a b: this board takes 2 values before each member: "
+                          "a b" SUBMIT " (board 'pair')");
+    zset_expect_unchanged(h, "old", "LB.SUBMIT 2 old new 5 ann INCR",
+                          "-ERR 'INCR' is an option: options come before the values" SUBMIT
+                          " (board 'old')");
+    zset_expect_unchanged(h, "old", "LB.SUBMIT 2 old new 5 ann ONCE id",
+                          "-ERR 'ONCE' is an option: options come before the values" SUBMIT
+                          " (board 'old')");
+    zset_expect_unchanged(h, "old", "LB.SUBMIT 2 old new INCRR 5 ann",
+                          "-ERR 'INCRR' is not a score: this board takes 1 value before each "
+                          "member: score, or did you mean INCR?" SUBMIT " (board 'old')");
+    zset_expect_unchanged(h, "old", "LB.SUBMIT 2 old new 5 ann 6",
+                          "-ERR '6' is one word too many: one member is written at a time" SUBMIT
+                          " (board 'old')");
+    zset_expect_unchanged(h, "old", "LB.SUBMIT 2 old new 5 ann 6 bob",
+                          "-ERR '6' is one word too many: one member is written at a time" SUBMIT
+                          " (board 'old')");
     zset_expect_unchanged(h, "old", "LB.SUBMIT 2 old new 5 6 ann",
-                          "-ERR board 'old' takes 1 value before the member");
+                          "-ERR 'ann' is not a score: this board takes 1 value before each member: "
+                          "score" SUBMIT " (board 'old')");
     zset_expect_unchanged(h, "old", "LB.SUBMIT 3 old new old 5 ann",
                           "-ERR board 'old' is given twice");
     zset_expect_unchanged(h, "old", "LB.SUBMIT 2 old new x ann",
