@@ -443,7 +443,9 @@ static void master_link_greet_say_registration(struct master_link *link) {
                                  said.voted.text,
                                  said.position.term.text,
                                  number,
-                                 said.has_lost_durability ? "1" : "0"};
+                                 said.is_released           ? "2"
+                                 : said.has_lost_durability ? "1"
+                                                            : "0"};
     master_link_say(link, texts, sizeof texts / sizeof texts[0]);
 }
 

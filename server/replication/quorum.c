@@ -23,7 +23,7 @@
 #define NAME  "leaderboard.promise"
 #define TITLE "leaderboard promise 1\n"
 
-static const char *const left_names[VOTE_LEFTS] = {"crashed", "durable", "clean"};
+static const char *const left_names[VOTE_LEFTS] = {"crashed", "durable", "clean", "released"};
 
 /* ---- the file of votes: as text ---- */
 
@@ -275,14 +275,24 @@ static struct term_position quorum_position(const struct quorum *quorum) {
     return position;
 }
 
-/* It has lost durability, or not any more: to be saved. */
-static void quorum_set_lost_durability(struct quorum *quorum, bool has_lost_durability) {
+/* It has lost durability, or not any more: to be saved. is_released: and its promise was removed. */
+static void quorum_set_lost_durability(struct quorum *quorum, bool has_lost_durability,
+                                       bool is_released) {
     static const char no_boot[] = "------------------------------------";
     _Static_assert(sizeof no_boot == VOTE_BOOT_SIZE + 1, "as long as a boot");
-    bool is_durable = quorum_settings(quorum)->sync_replicas_fsync && !has_lost_durability;
-    quorum_sync(quorum)->has_lost_durability = has_lost_durability;
-    quorum_replication(quorum)->is_priority_zero = has_lost_durability;
-    quorum->wanted.left = is_durable ? VOTE_LEFT_DURABLE : VOTE_LEFT_CRASHED;
+    struct sync *sync = quorum_sync(quorum);
+    const struct settings *settings = quorum_settings(quorum);
+    uint32_t nodes = (uint32_t)settings->replication_nodes;
+    bool is_durable = settings->sync_replicas_fsync && !has_lost_durability;
+    sync->has_lost_durability = has_lost_durability;
+    sync->is_released = is_released;
+    sync->votes_needed = has_lost_durability
+                             ? nodes - 1
+                             : term_votes_needed(nodes, (uint32_t)settings->sync_replicas) - 1;
+    quorum_replication(quorum)->is_priority_zero = sync_is_unfit(sync);
+    quorum->wanted.left = is_durable    ? VOTE_LEFT_DURABLE
+                          : is_released ? VOTE_LEFT_RELEASED
+                                        : VOTE_LEFT_CRASHED;
     quorum->wanted.group = 0;
     /* Lost durability lasts, whatever happens, until the server is filled. */
     memcpy(quorum->wanted.boot, has_lost_durability ? no_boot : quorum->boot, sizeof no_boot);
@@ -294,6 +304,7 @@ void quorum_describe(const struct quorum *quorum, struct sync_registration *said
         .voted = quorum->saved.voted,
         .position = quorum_position(quorum),
         .has_lost_durability = quorum_sync(quorum)->has_lost_durability,
+        .is_released = quorum_sync(quorum)->is_released,
     };
 }
 
@@ -331,8 +342,9 @@ enum quorum_advice quorum_take_answer(struct quorum *quorum, struct bytes answer
         return QUORUM_GO_ON;
     }
     if (quorum_has_word(answer, "+PREPARE ", &term)) {
-        if (term_may_vote(&term, &quorum->wanted.voted, quorum_sync(quorum)->has_lost_durability,
-                          quorum_last_group(quorum), quorum_now_ms(quorum),
+        const struct sync *sync = quorum_sync(quorum);
+        if (term_may_vote(&term, &quorum->wanted.voted, sync->has_lost_durability,
+                          sync->is_released, quorum_last_group(quorum), quorum_now_ms(quorum),
                           quorum->held_until_ms)) {
             quorum_vote(quorum, &term);
         }
@@ -372,7 +384,7 @@ void quorum_take_ping(struct quorum *quorum, const struct wire_probe *probe) {
 }
 
 void quorum_doubt(struct quorum *quorum) {
-    quorum_set_lost_durability(quorum, true);
+    quorum_set_lost_durability(quorum, true, false);
     quorum_save(quorum);
 }
 
@@ -401,7 +413,7 @@ bool quorum_acknowledge(struct quorum *quorum, uint64_t *kept, uint64_t *probe) 
     /* It has all that the master had when the link was new, and will not forget it again. */
     if (quorum_sync(quorum)->has_lost_durability && quorum->fill_group > 0 &&
         *kept >= quorum->fill_group) {
-        quorum_set_lost_durability(quorum, false);
+        quorum_set_lost_durability(quorum, false, false);
         quorum_save(quorum);
         log_write(LOG_NOTICE, "quorum: filled group=%" PRIu64, *kept);
     }
@@ -461,26 +473,39 @@ static void quorum_keep_vote(struct quorum *quorum, const struct replica *replic
     peer->port = replica->port;
 }
 
-/* What those that have not lost durability have; how many others have nothing at all. */
-static uint32_t quorum_count_votes(const struct quorum *quorum,
-                                   struct term_position positions[TERM_NODES_MAX],
-                                   const struct quorum_peer **best, uint32_t *empty_count) {
-    uint32_t count = 0;
-    *best = NULL;
-    *empty_count = 0;
+/* The votes that count, and who of these has most. */
+struct quorum_votes {
+    struct term_position positions[TERM_NODES_MAX];
+    uint32_t count;
+    bool do_all_count; /* those of who has lost durability, too */
+    const struct quorum_peer *best;
+    uint32_t empty_count; /* those of who has nothing at all */
+};
+
+static struct quorum_votes quorum_count_votes(const struct quorum *quorum) {
+    const struct sync *sync = quorum_sync(quorum);
+    struct quorum_votes votes = {.count = 0};
+    uint32_t released_count = 0;
+    for (uint32_t i = 0; i < quorum->peer_count; i++) {
+        const struct sync_registration *said = &quorum->peers[i].said;
+        released_count += said->is_released;
+        votes.empty_count += said->has_lost_durability && said->position.group == 0;
+    }
+    votes.do_all_count =
+        term_all_count(sync->has_lost_durability, sync->is_released, released_count,
+                       quorum->peer_count, (uint32_t)quorum_settings(quorum)->replication_nodes);
     for (uint32_t i = 0; i < quorum->peer_count; i++) {
         const struct quorum_peer *peer = &quorum->peers[i];
-        if (peer->said.has_lost_durability) {
-            *empty_count += peer->said.position.group == 0;
+        if (peer->said.has_lost_durability && !votes.do_all_count) {
             continue;
         }
-        positions[count++] = peer->said.position;
-        if (*best == NULL ||
-            term_position_compare(&peer->said.position, &(*best)->said.position) > 0) {
-            *best = peer;
+        votes.positions[votes.count++] = peer->said.position;
+        if (votes.best == NULL ||
+            term_position_compare(&peer->said.position, &votes.best->said.position) > 0) {
+            votes.best = peer;
         }
     }
-    return count;
+    return votes;
 }
 
 /* ---- what a master is told ---- */
@@ -511,8 +536,12 @@ void quorum_register(struct quorum *quorum, struct replica *replica,
                            "will not open");
         return;
     }
-    if (term_compare(&said->voted, &sync->term) > 0) {
-        quorum_take_greater_term(quorum, &said->voted);
+    /* Without its promise it may have voted for less than it has. */
+    bool has_greater = sync_is_closed(sync) && said->is_released &&
+                       term_compare(&said->position.term, &said->voted) > 0;
+    const struct term *known = has_greater ? &said->position.term : &said->voted;
+    if (term_compare(known, &sync->term) > 0) {
+        quorum_take_greater_term(quorum, known);
     }
     if (sync->state == SYNC_OPEN) {
         replica->is_counted = true;
@@ -645,7 +674,7 @@ static void quorum_move(struct quorum *quorum, enum quorum_event event) {
 /* ---- a master without votes ---- */
 
 static bool quorum_may_ever_open(const struct quorum *quorum) {
-    return !quorum_sync(quorum)->has_lost_durability || quorum_last_group(quorum) == 0;
+    return !sync_is_unfit(quorum_sync(quorum)) || quorum_last_group(quorum) == 0;
 }
 
 /* A term above all that are known; closed until it is voted for. */
@@ -731,8 +760,8 @@ static void quorum_open_term(struct quorum *quorum) {
     sync->lease_end_ms = 0;
     sync->has_lease = quorum_settings(quorum)->sync_replicas_lease_ms > 0;
     quorum->probed_ms = 0;
-    if (sync->has_lost_durability) { /* it had nothing, as all others: they begin together */
-        quorum_set_lost_durability(quorum, false);
+    if (sync->has_lost_durability) { /* all have voted, and nobody has more */
+        quorum_set_lost_durability(quorum, false, false);
         quorum_save(quorum);
     }
     log_write(LOG_NOTICE, "quorum: open term=%s group=%" PRIu64, sync->term.text, group);
@@ -741,16 +770,18 @@ static void quorum_open_term(struct quorum *quorum) {
 static void quorum_step_closed(struct quorum *quorum) {
     struct sync *sync = quorum_sync(quorum);
     const struct settings *settings = quorum_settings(quorum);
-    struct term_position positions[TERM_NODES_MAX], own = quorum_position(quorum);
-    const struct quorum_peer *best;
-    uint32_t empty_count, nodes = (uint32_t)settings->replication_nodes;
+    struct term_position own = quorum_position(quorum);
+    uint32_t nodes = (uint32_t)settings->replication_nodes;
     uint32_t replicas = (uint32_t)settings->sync_replicas;
-    sync->vote_count = quorum_count_votes(quorum, positions, &best, &empty_count);
+    const struct quorum_votes votes = quorum_count_votes(quorum);
+    const struct quorum_peer *best = votes.best;
+    bool has_lost = sync->has_lost_durability && !votes.do_all_count;
+    sync->vote_count = sync->has_lost_durability ? quorum->peer_count : votes.count;
     if (term_is_none(&sync->term) || !quorum_has_voted(quorum, &sync->term)) {
         return;
     }
-    bool is_enough = 1 + sync->vote_count >= term_votes_needed(nodes, replicas);
-    if (is_enough && !sync->has_lost_durability && best != NULL &&
+    bool is_enough = 1 + votes.count >= term_votes_needed(nodes, replicas);
+    if (is_enough && !has_lost && best != NULL &&
         term_position_compare(&best->said.position, &own) > 0) {
         quorum->target = best->said.position;
         quorum->pulled_node = best->said.node;
@@ -766,9 +797,9 @@ static void quorum_step_closed(struct quorum *quorum) {
         return;
     }
     int64_t now = quorum_now_ms(quorum);
-    if (term_may_open(&own, positions, sync->vote_count, nodes, replicas, sync->has_lost_durability,
-                      now, quorum->held_until_ms) ||
-        term_may_begin(own.group, sync->has_lost_durability, empty_count, nodes, now,
+    if (term_may_open(&own, votes.positions, votes.count, nodes, replicas, has_lost, now,
+                      quorum->held_until_ms) ||
+        term_may_begin(own.group, sync->has_lost_durability, votes.empty_count, nodes, now,
                        quorum->held_until_ms)) {
         quorum_open_term(quorum);
     }
@@ -910,6 +941,7 @@ static bool quorum_has_lost(const struct quorum *quorum) {
         return false;
     case VOTE_LEFT_CRASHED:
         return strcmp(quorum->saved.boot, quorum->boot) != 0;
+    case VOTE_LEFT_RELEASED:
     case VOTE_LEFTS:
         break;
     }
@@ -918,38 +950,43 @@ static bool quorum_has_lost(const struct quorum *quorum) {
 
 bool quorum_begin(struct quorum *quorum, char *error) {
     struct sync *sync = quorum_sync(quorum);
-    const struct settings *settings = quorum_settings(quorum);
     struct term_position position = quorum_position(quorum);
     quorum_vote_read_boot(quorum->boot);
     enum vote_status status = quorum_vote_load(quorum->directory, &quorum->saved, error);
-    bool has_lost_durability = position.group == 0;
+    bool has_lost_durability = position.group == 0, is_released = false;
     if (status == VOTE_DAMAGED || status == VOTE_FAILED) {
         return false;
     }
     if (status == VOTE_MISSING) {
+        is_released = position.group > 0;
+        has_lost_durability = true;
         quorum->saved = (struct vote){.voted = TERM_NONE};
         while (quorum->saved.node == 0) {
             quorum->saved.node = quorum_random_number();
         }
     } else {
         has_lost_durability = has_lost_durability || quorum_has_lost(quorum);
+        is_released = position.group > 0 && quorum->saved.left == VOTE_LEFT_RELEASED;
     }
     quorum->wanted = quorum->saved;
     sync->node = quorum->saved.node;
     sync->voted = quorum->saved.voted;
-    sync->votes_needed = term_votes_needed((uint32_t)settings->replication_nodes,
-                                           (uint32_t)settings->sync_replicas) -
-                         1;
     if (quorum->saved.lease_ms > 0) { /* a master may still lean on it */
         quorum->held_until_ms = term_hold_end(quorum_now_ms(quorum), quorum->saved.lease_ms);
     }
-    quorum_set_lost_durability(quorum, has_lost_durability);
+    quorum_set_lost_durability(quorum, has_lost_durability, is_released);
     if (!quorum_vote_save(quorum->directory, &quorum->wanted)) {
         snprintf(error, DISK_ERROR_MAX, "%.900s/leaderboard.promise cannot be written: %s",
                  quorum->directory, strerror(errno));
         return false;
     }
     quorum->saved = quorum->wanted;
+    if (is_released) {
+        log_write(
+            LOG_WARNING,
+            "quorum: there are boards and no leaderboard.promise: this server counts once all "
+            "replication-nodes are there, or an open master has filled it");
+    }
     log_write(LOG_NOTICE, "quorum: node=%016" PRIx64 " voted=%s group=%" PRIu64 "%s", sync->node,
               sync->voted.text, position.group, has_lost_durability ? " lost-durability=yes" : "");
     if (replication_is_replica(quorum_replication(quorum))) {

@@ -1,5 +1,5 @@
 /* Failover without loss: terms, votes, and what is safe (sync-replicas; docs/internals/replication.md has the
- * protocol and its options, T G P F D S B L; tests/model/ explores it). What is decided is in term.h; this
+ * protocol and its rules, T G P F R D S B L; tests/model/ explores it). What is decided is in term.h; this
  * is what happens around it: messages, the file of votes, opening.
  *
  *     OFF --begin--> REPLICA or CLOSED                       the files are loaded
@@ -13,7 +13,7 @@
  *
  * Who follows says so before LB.SYNC, and again until it may go on:
  *
- *     REPLCONF PRESENT <node> <voted> <id> <group> <0|1: has lost durability>
+ *     REPLCONF PRESENT <node> <voted> <id> <group> <0|1|2: has lost durability; 2: is released>
  *     +OPEN <term>       the master is open in it: vote for it, then LB.SYNC
  *     +PREPARE <term>    vote for it (on disk), then say so
  *     +CLOSED            said: wait
@@ -56,6 +56,7 @@ enum vote_left {
                            * its disk: all is there if the machine has not been started anew since */
     VOTE_LEFT_DURABLE, /* it has acknowledged only what was on its disk */
     VOTE_LEFT_CLEAN,   /* it has ended cleanly, with `group` as its last */
+    VOTE_LEFT_RELEASED, /* it began with boards and without this file, and has not been filled since */
     VOTE_LEFTS,
 };
 

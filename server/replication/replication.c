@@ -416,7 +416,7 @@ const char *replication_read_refusal(const struct server *server) {
     case REPLICATION_KEYS_PROMOTING:
         return "LOADING What was received from the master is being applied";
     case REPLICATION_KEYS_CLOSED:
-        return replication->sync.has_lost_durability ? SYNC_LOST_ERROR : SYNC_CLOSED_ERROR;
+        return sync_is_unfit(&replication->sync) ? SYNC_LOST_ERROR : SYNC_CLOSED_ERROR;
     }
     return NULL;
 }

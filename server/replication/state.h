@@ -102,6 +102,7 @@ const char *replication_sync_state_name(enum sync_state state);
 struct sync {
     enum sync_state state;
     bool has_lost_durability;          /* it may lack what it has acknowledged, or has nothing */
+    bool is_released;                  /* that, and its promise was removed: see term_all_count */
     uint64_t node;                     /* its number, made once */
     struct term voted;                 /* the highest, on disk */
     struct term term;                  /* its own: CLOSED, PULLING, OPEN */
@@ -117,6 +118,10 @@ struct sync {
 /* Is it a master that is not open? Then nothing changes by itself, and commands are refused. */
 static inline bool sync_is_closed(const struct sync *sync) {
     return sync->state == SYNC_CLOSED || sync->state == SYNC_PULLING;
+}
+/* Is it not to be master? Sentinel is to elect another one. */
+static inline bool sync_is_unfit(const struct sync *sync) {
+    return sync->has_lost_durability && !sync->is_released;
 }
 /* Do answers wait for replicas, those of readers, too? */
 static inline bool sync_holds_answers(const struct sync *sync) {
@@ -153,7 +158,7 @@ struct sync_registration {
     uint64_t node;
     struct term voted; /* on its disk */
     struct term_position position;
-    bool has_lost_durability;
+    bool has_lost_durability, is_released; /* as in struct sync */
 };
 
 struct replication {

@@ -78,8 +78,8 @@ uint32_t term_votes_needed(uint32_t nodes, uint32_t replicas) {
 }
 
 bool term_may_vote(const struct term *term, const struct term *voted, bool has_lost_durability,
-                   uint64_t group, int64_t now_ms, int64_t held_until_ms) {
-    return (!has_lost_durability || group == 0) && term_compare(term, voted) >= 0 &&
+                   bool is_released, uint64_t group, int64_t now_ms, int64_t held_until_ms) {
+    return (!has_lost_durability || is_released || group == 0) && term_compare(term, voted) >= 0 &&
            now_ms >= held_until_ms;
 }
 
@@ -111,6 +111,11 @@ uint64_t term_safe_group(uint64_t disk_group, const uint64_t *acks, uint32_t cou
     uint64_t acked = replicas > 0 ? term_kth_greatest(acks, count, replicas) : UINT64_MAX;
     uint64_t group = acked < disk_group ? acked : disk_group;
     return group >= mark_group ? group : 0;
+}
+
+bool term_all_count(bool has_lost_durability, bool is_released, uint32_t released_count,
+                    uint32_t vote_count, uint32_t nodes) {
+    return 1 + vote_count >= nodes && (is_released || (!has_lost_durability && released_count > 0));
 }
 
 bool term_may_open(const struct term_position *position, const struct term_position *voted,

@@ -77,11 +77,11 @@ enum {
 uint32_t term_votes_needed(uint32_t nodes, uint32_t replicas);
 
 /* Whether a node votes for `term`: only upwards (or once more what it has voted for), and not while
- * a master's lease may lean on it. Who has lost durability does not, unless it has nothing at all
- * (group 0): that vote counts only for beginning. */
+ * a master's lease may lean on it. Who has lost durability does not, unless it is released or has
+ * nothing at all (group 0): such votes count where all do. */
 MUST_CHECK bool term_may_vote(const struct term *term, const struct term *voted,
-                              bool has_lost_durability, uint64_t group, int64_t now_ms,
-                              int64_t held_until_ms);
+                              bool has_lost_durability, bool is_released, uint64_t group,
+                              int64_t now_ms, int64_t held_until_ms);
 /* Whether groups of a master that is open in `term` are taken: nobody older than what was voted
  * for. */
 MUST_CHECK bool term_may_take(const struct term *term, const struct term *voted);
@@ -96,9 +96,15 @@ MUST_CHECK bool term_may_ack(const struct term *term, const struct term *voted,
 MUST_CHECK uint64_t term_safe_group(uint64_t disk_group, const uint64_t *acks, uint32_t count,
                                     uint32_t replicas, uint64_t mark_group);
 
+/* Whether the votes of those that have lost durability count, as any of them may have been the only one to
+ * acknowledge a write: all others have voted (vote_count of them), and somebody was told to make do with what
+ * is left, by taking its promise away: the promoted node itself, or released_count of the others. Then who
+ * opens has lost nothing that any node still has. */
+MUST_CHECK bool term_all_count(bool has_lost_durability, bool is_released, uint32_t released_count,
+                               uint32_t vote_count, uint32_t nodes);
 /* Whether a promoted node opens: votes enough, nobody among those has more than it has, it has not
  * lost durability, and no master's lease leans on it. voted: the positions of those that have voted
- * for its term, without its own. */
+ * for its term and count, without its own. has_lost_durability: where all count (term_all_count), false. */
 MUST_CHECK bool term_may_open(const struct term_position *position,
                               const struct term_position *voted, uint32_t count, uint32_t nodes,
                               uint32_t replicas, bool has_lost_durability, int64_t now_ms,

@@ -44,7 +44,7 @@ class Sync(unittest.TestCase):
     def test_a_master_opens_and_loses_its_replicas(self):
         master, = self.start(Server(*SYNC, wait=False))
         self.is_in_state(master, "closed")
-        self.shows(master, replicas=1, counted_replicas=0, votes=0, votes_needed=1,
+        self.shows(master, replicas=1, counted_replicas=0, votes=0, votes_needed=2,
                    lost_durability=1, held_seconds=0)
         first, second = self.start(follower(master), follower(master))
         self.is_in_state(master, "open")

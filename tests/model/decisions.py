@@ -21,11 +21,11 @@ def next_term(highest, node):
     return (highest[0] + 1, node)
 
 
-def may_vote(term, voted, forgot, group, now, held_until):
+def may_vote(term, voted, forgot, released, group, now, held_until):
     """Whether a node votes for `term`: only upwards (or once more what it has voted for), and not while
-    a master's lease may lean on it. Who has lost durability does not, unless
-    it has nothing at all (`group` 0): that vote counts only for beginning (may_begin)."""
-    return (not forgot or group == 0) and term >= voted and now >= held_until
+    a master's lease may lean on it. Who has lost durability does not, unless it is released or has nothing
+    at all (`group` 0): such votes count where all do (all_count, may_begin)."""
+    return (not forgot or released or group == 0) and term >= voted and now >= held_until
 
 
 def may_take(term, voted):
@@ -51,6 +51,13 @@ def safe_group(disk, acks, replicas, mark):
     one of this term is behind them."""
     group = min(disk, kth_greatest(acks, replicas)) if replicas else disk
     return group if group >= mark else 0
+
+
+def all_count(forgot, released, others_released, votes, nodes):
+    """Whether the votes of those that have lost durability count, as any of them may have been the only one
+    to acknowledge a write: all others have voted (`votes` of them), and somebody was told to make do with
+    what is left, by taking its promise away: the promoted node itself, or `others_released` of the others."""
+    return 1 + votes >= nodes and (released or (not forgot and others_released > 0))
 
 
 def may_open(position, voted_positions, nodes, replicas, forgot, now, held_until):

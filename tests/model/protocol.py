@@ -11,6 +11,7 @@ docs/internals/replication.md:
      master has filled it with all that this master has at that moment
   D  what a replica holds beyond its master's history is dropped
   S  a master that opens writes a start mark in its own term; nothing is shown before that is safe
+  R  who was released from its promise votes, but such votes count only where all n have voted
   B  nodes that have nothing begin together: one opens when all n say that they have nothing
   L  the lease: readers are answered only while K replicas hold back from voting
 
@@ -33,16 +34,17 @@ import decisions
 REPLICA, CLOSED, OPEN = 'replica', 'closed', 'open'
 NOBODY = -1
 START = 's'  # the entry that a master writes when it opens
+RELEASED = 'released'  # what `forgot` is where the promise was removed
 
 # role; voted: highest term voted for, on disk; term: in which it is open; log: ((term, entry), ..);
-# follows: whom; forgot: has lost durability; acks: per node, entries acknowledged to it in its term;
+# follows: whom; forgot: has lost durability, or RELEASED; acks: per node, entries acknowledged to it in its term;
 # votes: {(node, log, forgot)} given to its term; holds: probes answered, as bits; answers: per node, its
 # probes that were answered, as bits
 Node = namedtuple('Node', 'role voted term log follows forgot acks votes holds answers')
 
-# messages as bits; what is left of writes, promotions, reopenings, crashes, probes, handovers; alive: probes that
-# have not expired, as bits; safe: {(term, place, entry)}
-World = namedtuple('World', 'messages writes promotions reopenings crashes probes handovers alive safe')
+# messages as bits; what is left of writes, promotions, reopenings, crashes, probes, handovers, releases; alive:
+# probes that have not expired, as bits; safe: {(term, place, entry)}
+World = namedtuple('World', 'messages writes promotions reopenings crashes probes handovers releases alive safe')
 
 RULES = {
     'T-compare': 'the longest history is found by length alone',
@@ -59,6 +61,8 @@ RULES = {
     'F-promoted': 'who has lost durability opens when promoted',
     'D-drop': 'a replica keeps its tail and appends what is new behind it',
     'S-mark': 'a promoted node shows what it has at once',
+    'R-all': 'who was released from its promise counts as any other',
+    'R-term': 'a promoted node takes no term above the histories of those that were released',
     'B-all': 'a node that has nothing opens with enough others that have nothing',
     'B-nothing': 'a node that has nothing opens with all others, whatever they have',
     'L-check': 'a master answers readers without a lease',
@@ -77,7 +81,7 @@ class Protocol:
     when it opens, a replica takes the part before the start mark first, and acknowledges that."""
 
     def __init__(self, nodes=3, replicas=1, writes=1, promotions=1, reopenings=0, crashes=0,
-                 probes=0, handovers=0, crash='amnesia', empty=False, parts=False, without=()):
+                 probes=0, handovers=0, releases=0, crash='amnesia', empty=False, parts=False, without=()):
         assert not set(without) - set(RULES)
         self.n, self.k = nodes, replicas
         self.needed = 1 if 'P-votes' in without else decisions.votes_needed(nodes, replicas)
@@ -97,7 +101,7 @@ class Protocol:
         for y in range(1, nodes if empty else 0):
             messages |= self.bit(('present', y, 0, 0))
         self.start = ((master, *followers[1:]),
-                      World(messages, writes, promotions, reopenings, crashes, probes, handovers, 0,
+                      World(messages, writes, promotions, reopenings, crashes, probes, handovers, releases, 0,
                             frozenset()))
 
     # ---- parts ------------------------------------------------------------------------------
@@ -143,7 +147,7 @@ class Protocol:
         return None
 
     def may_ever_open(self, node):
-        return not node.forgot or not node.log or not self.has('F-promoted')
+        return node.forgot is not True or not node.log or not self.has('F-promoted')
 
     # ---- actions: each yields (label, state) --------------------------------------------------
 
@@ -158,6 +162,7 @@ class Protocol:
             yield from self.restart(state, i, node)
             yield from self.probe(state, i, node)
             yield from self.hand_over(state, i, node)
+        yield from self.release(state)
         yield from self.expire(state)
         left = world.messages
         while left:
@@ -204,8 +209,12 @@ class Protocol:
             return
         if node.role == OPEN:
             return
-        yield ('promote %d' % i, self.changed(state, i, self.closed(node, i, node.voted),
+        yield ('promote %d' % i, self.changed(state, i, self.closed(node, i, self.known(node)),
                                               promotions=world.promotions - 1))
+
+    def known(self, node):
+        """The highest term that it knows. Without its promise it may have voted for less than it has."""
+        return max(node.voted, node.log[-1][0]) if node.log and self.has('R-term') else node.voted
 
     def closed(self, node, i, highest):
         counter, owner = decisions.next_term((highest // self.n, highest % self.n), i)
@@ -223,7 +232,7 @@ class Protocol:
             follower = node._replace(role=REPLICA, term=0, follows=x, acks=(0,) * self.n,
                                      votes=frozenset(), answers=(0,) * self.n)
             yield ('follow %d %d' % (i, x),
-                   self.changed(state, i, follower, ('present', i, x, node.voted)))
+                   self.changed(state, i, follower, ('present', i, x, self.known(node))))
 
     def get_present(self, state, y, x, voted):
         """A closed master hears of a node, and of what it has voted for: asks for its own term, above
@@ -249,9 +258,9 @@ class Protocol:
         for y, node in enumerate(state[0]):
             if node.role != REPLICA or node.follows != x or term <= node.voted:
                 continue
-            forgot = node.forgot and self.has('F-vote')
-            if not decisions.may_vote(term, node.voted, forgot, len(node.log),
-                                         0, self.is_held(node, state[1]) and self.has('L-hold')):
+            forgot = node.forgot if self.has('F-vote') else False
+            if not decisions.may_vote(term, node.voted, bool(forgot), forgot == RELEASED, len(node.log),
+                                      0, self.is_held(node, state[1]) and self.has('L-hold')):
                 continue
             yield ('vote %d %d' % (y, term),
                    self.changed(state, y, node._replace(voted=term),
@@ -270,8 +279,13 @@ class Protocol:
         world = state[1]
         if node.role != CLOSED:
             return
-        forgot = node.forgot and self.has('F-promoted')
-        logs = [log for _, log, peer_forgot in node.votes if not peer_forgot]
+        forgot = node.forgot if self.has('F-promoted') else False
+        released = sum(1 for _, _, peer_forgot in node.votes if peer_forgot == RELEASED)
+        all_count = decisions.all_count(bool(forgot), forgot == RELEASED, released, len(node.votes), self.n)
+        logs = [log for _, log, peer_forgot in node.votes
+                if not peer_forgot or all_count or peer_forgot == RELEASED and not self.has('R-all')]
+        if all_count or forgot == RELEASED and not self.has('R-all'):
+            forgot = False
         empty = sum(1 for _, log, peer_forgot in node.votes if peer_forgot and not log)
         best = max([node.log] + logs, key=self.position) if self.has('P-pull') else node.log
         if best != node.log and 1 + len(logs) >= self.needed and not forgot:
@@ -285,10 +299,10 @@ class Protocol:
         if not self.has('B-nothing'):
             empty = len(node.votes)
         held = self.is_held(node, world) and self.has('L-open')
-        begins = decisions.may_begin(len(node.log), forgot, empty if self.has('B-all')
+        begins = decisions.may_begin(len(node.log), bool(forgot), empty if self.has('B-all')
                                      else empty + self.n - self.needed, self.n, 0, held)
         if not begins and not decisions.may_open(self.position(node.log), positions, self.n, self.k,
-                                                 forgot, 0, held):
+                                                 bool(forgot), 0, held):
             return
         term = node.voted
         node = node._replace(role=OPEN, term=term, log=node.log + ((term, START),),
@@ -365,12 +379,23 @@ class Protocol:
         if node.role != REPLICA and self.has('F-open'):
             node = node._replace(role=REPLICA, follows=NOBODY)
         if node.role == REPLICA:
-            node = node._replace(term=0, answers=(0,) * self.n, forgot=True)
+            forgot = RELEASED if node.forgot == RELEASED and log else True
+            node = node._replace(term=0, answers=(0,) * self.n, forgot=forgot)
         voted = node.voted if self.has('T-disk') else 0
         node = node._replace(log=log, voted=voted, acks=(0,) * self.n, votes=frozenset(),
                              holds=node.holds if self.has('L-restart') else 0)
         messages = [('append', i, node.term, log)] if node.role == OPEN else []
         yield ('crash %d' % i, self.changed(state, i, node, *messages, crashes=world.crashes - 1))
+
+    def release(self, state):
+        """All are stopped, lose their promises, and are started again: each has what its disk has."""
+        nodes, world = state
+        if not world.releases:
+            return
+        none = (0,) * self.n
+        nodes = tuple(Node(REPLICA, 0, 0, node.log, NOBODY, RELEASED if node.log else True, none,
+                           frozenset(), 0, none) for node in nodes)
+        yield ('release', (nodes, world._replace(messages=0, releases=world.releases - 1)))
 
     def restart(self, state, i, node):
         """A replica's clean restart: all is there, but when it has answered its last probe is not

@@ -22,8 +22,10 @@ ROLES = {
 NONE = '0' * 40
 FOR_EVER = 1 << 64
 
-# voted: for what it wants to have voted; saved: for what it has, on its disk; held: a lease leans on it
+# voted: for what it wants to have voted; saved: for what it has, on its disk; forgot: '1', or '2' if it is
+# released, too; held: a lease leans on it
 State = namedtuple('State', 'role node voted saved term forgot group held')
+KEPT, RELEASED = '0', '2'
 
 
 class Impossible(Exception):
@@ -55,9 +57,14 @@ class Run:
             before = self.states[server]
             self.states[server] = before._replace(role=OFF, voted=before.saved)
 
+    def release(self, server):
+        """It loses its promise, and comes back as another node."""
+        self.states.pop(server, None)
+        self.wanted.pop(server, None)
+
     def state(self, server, *fields):
         role, node, voted, saved, term, forgot, group, held = fields
-        now = State(int(role), node, voted, saved, term, forgot == '1', int(group), held == '1')
+        now = State(int(role), node, voted, saved, term, forgot, int(group), held == '1')
         before = self.states.get(server, State(OFF, node, voted, saved, NONE, now.forgot, 0, False))
         self.states[server] = now
         action = None
@@ -86,25 +93,27 @@ class Run:
             demand(decisions.may_take(term, before.voted), 'it takes groups of an older term')
             return 'take'
         demand(term in self.asked, 'nobody asks for votes in this term')
-        demand(decisions.may_vote(term, before.voted, before.forgot, now.group, 0, int(now.held)),
-               'it may not vote')
+        demand(decisions.may_vote(term, before.voted, before.forgot != KEPT, before.forgot == RELEASED, now.group,
+                                  0, int(now.held)), 'it may not vote')
         return 'vote'
 
     def open(self, server, term, own_term, own_group, nodes, replicas, held, *votes):
         state = self.states[server]
         own, nodes, replicas, held = (own_term, int(own_group)), int(nodes), int(replicas), int(held)
+        forgot, released, count = state.forgot != KEPT, votes[5::6].count(RELEASED), len(votes) // 6
+        all_count = decisions.all_count(forgot, state.forgot == RELEASED, released, count, nodes)
         positions, empty = [], 0
         for at in range(0, len(votes), 6):
-            _, node, voted, position, group, forgot = votes[at:at + 6]
+            _, node, voted, position, group, peer_forgot = votes[at:at + 6]
             demand(voted == term and term in self.saved.get(node, ()), 'a vote that was not given')
-            empty += forgot == '1' and group == '0'
-            if forgot == '0':
+            empty += peer_forgot != KEPT and group == '0'
+            if peer_forgot == KEPT or all_count:
                 positions.append((position, int(group)))
-        demand(len(set(votes[1::6])) == len(votes) // 6, 'a vote that counts twice')
+        demand(len(set(votes[1::6])) == count, 'a vote that counts twice')
         demand(state.saved == term and state.voted == term, 'it has not voted for its own term')
         demand(term not in self.opened, 'this term was opened before')
-        demand(decisions.may_open(own, positions, nodes, replicas, state.forgot, 0, held)
-               or decisions.may_begin(own[1], state.forgot, empty, nodes, 0, held), 'it may not open')
+        demand(decisions.may_open(own, positions, nodes, replicas, forgot and not all_count, 0, held)
+               or decisions.may_begin(own[1], forgot, empty, nodes, 0, held), 'it may not open')
         self.opened[term] = server
         self.opening.add(server)
         self.safe[term] = 0
@@ -120,7 +129,7 @@ class Run:
 
     def acknowledge(self, server, term, saved, forgot, _):
         demand(term in self.opened, 'nobody is open in this term')
-        demand(decisions.may_ack(term, saved, forgot == '1'), 'it may not acknowledge')
+        demand(decisions.may_ack(term, saved, forgot != KEPT), 'it may not acknowledge')
         return 'take'
 
 
@@ -138,7 +147,7 @@ def main():
             continue
         if words[0] != 'state' and words.pop() != 'end':
             continue  # the schedule has ended here
-        take = {'begin': run.begin, 'state': run.state, 'open': run.open, 'safe': run.safe_now,
+        take = {'begin': run.begin, 'release': run.release, 'state': run.state, 'open': run.open, 'safe': run.safe_now,
                 'acknowledge': run.acknowledge}[words[0]]
         try:
             counts[take(*words[1:])] += 1

@@ -33,10 +33,11 @@ def declare(library):
             ('term_next', boolean, (term, group, group, term)),
             ('term_position_compare', ctypes.c_int, (positions, positions)),
             ('term_votes_needed', count, (count, count)),
-            ('term_may_vote', boolean, (term, term, boolean, group, integer, integer)),
+            ('term_may_vote', boolean, (term, term, boolean, boolean, group, integer, integer)),
             ('term_may_take', boolean, (term, term)),
             ('term_may_ack', boolean, (term, term, boolean)),
             ('term_safe_group', group, (group, ctypes.POINTER(group), count, count, group)),
+            ('term_all_count', boolean, (boolean, boolean, count, count, count)),
             ('term_may_open', boolean,
              (positions, positions, count, count, count, boolean, integer, integer)),
             ('term_may_begin', boolean, (group, boolean, count, count, integer, integer)),
@@ -71,6 +72,7 @@ def compare(path, seed):
 
     for _ in range(ROUNDS):
         term, voted, forgot = a_term(), a_term(), chance.random() < 0.3
+        released = forgot and chance.random() < 0.5
         now, held = chance.randrange(4), chance.randrange(4)
         group = chance.randrange(3)
         c_one, c_other = c_term(term), c_term(voted)
@@ -82,9 +84,9 @@ def compare(path, seed):
         if has_next:
             same('next_term', decisions.next_term(term, 7),
                  (int(next_term.text[:12], 16), int(next_term.text[12:28], 16)), term)
-        same('may_vote', decisions.may_vote(term, voted, forgot, group, now, held),
-             library.term_may_vote(c_one, c_other, forgot, group, now, held),
-             term, voted, forgot, group, now, held)
+        same('may_vote', decisions.may_vote(term, voted, forgot, released, group, now, held),
+             library.term_may_vote(c_one, c_other, forgot, released, group, now, held),
+             term, voted, forgot, released, group, now, held)
         same('may_take', decisions.may_take(term, voted),
              library.term_may_take(c_one, c_other), term, voted)
         same('may_ack', decisions.may_ack(term, voted, forgot),
@@ -116,6 +118,10 @@ def compare(path, seed):
             same('compare positions', (other > position) - (other < position),
                  sign(library.term_position_compare(c_other_position, c_position(position))),
                  other, position)
+        others = chance.randint(0, count)
+        same('all_count', decisions.all_count(forgot, released, others, count, nodes),
+             library.term_all_count(forgot, released, others, count, nodes),
+             forgot, released, others, count, nodes)
         same('may_open',
              decisions.may_open(position, positions, nodes, replicas, forgot, now, held),
              library.term_may_open(c_position(position), c_positions, count, nodes, replicas,

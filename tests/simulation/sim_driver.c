@@ -9,6 +9,7 @@
 #include "tests/simulation/sim_events.h"
 #include "tests/simulation/sim_fiber.h"
 #include "tests/simulation/sim_load.h"
+#include "tests/simulation/sim_model.h"
 #include "tests/simulation/sim_process.h"
 
 static const int64_t DOWN_AFTER_NS = 1500 * SIM_MS;
@@ -73,6 +74,8 @@ static struct {
     bool has_chain;     /* one replica follows another one */
     int far;            /* a machine that all links to are thin, for the whole schedule; -1: none */
     int64_t far_rate;   /* of those links, in bytes a second */
+    int64_t held_until
+        [SIM_SERVERS_MAX]; /* an operator has stopped it; it comes back without its promise */
 } driver;
 
 /* ---- commands of an operator or a Sentinel, each on a connection of its own ---- */
@@ -256,9 +259,16 @@ static void sim_driver_supervise(void *context) {
         sim_fiber_sleep(sim_now() + 100 * SIM_MS);
         for (int i = 0; i < driver.options.server_count; i++) {
             struct sim_machine *machine = sim_machine_get(i);
-            if (machine->process != NULL || !machine->has_power) {
+            if (machine->process != NULL || !machine->has_power ||
+                sim_now() < driver.held_until[i]) {
                 down_since[i] = sim_now();
             } else if (sim_now() - down_since[i] >= 300 * SIM_MS) {
+                if (driver.held_until[i] != 0) {
+                    (void)sim_disk_unlink(&machine->disk, NULL,
+                                          "/data/appendonlydir/leaderboard.promise");
+                    sim_model_release(i);
+                    driver.held_until[i] = 0;
+                }
                 sim_machine_start(machine);
             }
         }
@@ -333,6 +343,24 @@ static void sim_driver_crash(void *context, uint64_t number) {
     sim_load_note_power_cut();
     sim_machine_cut_power(machine);
     sim_machine_power_on(machine);
+}
+
+/* docs/scale/no-lost-write.md, where nobody opens: all are stopped before one is started again. One machine has
+ * lost its power. */
+static void sim_driver_stop_all(void *context) {
+    struct random random = sim_random_of(driver.options.seed, 9);
+    int64_t stopped_at = sim_now() + SIM_S;
+    (void)context;
+    int crashed = (int)random_below(&random, (uint64_t)driver.options.server_count);
+    for (int i = 0; i < driver.options.server_count; i++) {
+        if (i == crashed) {
+            sim_driver_crash(sim_machine_get(i), 0);
+        } else {
+            sim_machine_kill(sim_machine_get(i));
+        }
+        driver.held_until[i] = stopped_at + sim_random_between(&random, 0, 3000) * SIM_MS;
+        sim_fiber_sleep(sim_now() + sim_random_between(&random, 0, 300) * SIM_MS);
+    }
 }
 
 /* A replica is master for a moment. */
@@ -512,6 +540,11 @@ void sim_driver_start(const struct sim_driver_options *options) {
         sim_trace("machine %d is far", driver.far);
     }
     sim_driver_draw();
+    if (options->kinds.is_released) {
+        struct random random = sim_random_of(options->seed, 10);
+        (void)sim_fiber_create(sim_driver_stop_all, NULL, NULL, NULL,
+                               sim_random_between(&random, 4000, 18000) * SIM_MS);
+    }
     for (int i = 0; i < driver.fault_count; i++) {
         if ((options->left_out >> i & 1) == 0) {
             sim_at(driver.faults[i].at, sim_driver_begin_fault, &driver.faults[i], 0);

@@ -17,6 +17,8 @@ struct sim_driver_kinds {
     bool loses_pages;    /* a sync that fails does */
     bool may_have_chain; /* a replica of a replica */
     bool is_planned;     /* only FAILOVER, and what makes servers slow */
+    bool
+        is_released; /* all are stopped once, lose their promises, and come back one after another */
 };
 
 struct sim_driver_options {

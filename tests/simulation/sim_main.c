@@ -68,6 +68,8 @@ static const struct mode modes[] = {
     /* An operator hands over; nothing fails. */
     {"planned", 3, SIM_KEPT, {.is_planned = true}, {SYNC("1", "3")}},
     {"planned-async", 3, SIM_KEPT, {.is_planned = true}, {NULL}},
+    /* The promises of all are removed. */
+    {"released", 3, SIM_KEPT, {.has_sentinel = true, .is_released = true}, {SYNC("1", "3")}},
     /* Only when asked for: a restart takes for synced what a failed sync has left in the page cache. */
     {"lossy",
      1,

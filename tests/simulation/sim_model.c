@@ -311,10 +311,11 @@ static void sim_model_show_state(const struct quorum *quorum) {
     if (!model.shows_steps) {
         return;
     }
-    snprintf(
-        now, sizeof now, "%d %d %016llx %s %s %s %d", index, (int)sync->state,
-        (unsigned long long)quorum->saved.node, quorum->wanted.voted.text, quorum->saved.voted.text,
-        sync->term.text[0] != '\0' ? sync->term.text : TERM_NONE.text, sync->has_lost_durability);
+    snprintf(now, sizeof now, "%d %d %016llx %s %s %s %d", index, (int)sync->state,
+             (unsigned long long)quorum->saved.node, quorum->wanted.voted.text,
+             quorum->saved.voted.text,
+             sync->term.text[0] != '\0' ? sync->term.text : TERM_NONE.text,
+             sync->has_lost_durability + sync->is_released);
     if (strcmp(now, before[index]) != 0) {
         snprintf(before[index], sizeof before[index], "%s", now);
         STEP("state %s %llu %d\n", now, (unsigned long long)quorum->server->replication.group,
@@ -336,7 +337,7 @@ static void sim_model_show_opening(const struct quorum *before, const struct quo
         const struct sync_registration *said = &before->peers[i].said;
         STEP("vote %016llx %s %s %llu %d", (unsigned long long)said->node, said->voted.text,
              said->position.term.text, (unsigned long long)said->position.group,
-             said->has_lost_durability);
+             said->has_lost_durability + said->is_released);
     }
     STEP("end\n");
 }
@@ -363,6 +364,11 @@ void sim_model_show_steps(bool is_shown) {
 
 void sim_model_begin(void) {
     STEP("schedule\n");
+}
+
+void sim_model_release(int index) {
+    model.nodes[index].voted = TERM_NONE;
+    STEP("release %d end\n", index);
 }
 
 /* ---- by way of here ---- */

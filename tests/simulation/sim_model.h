@@ -30,5 +30,7 @@ void sim_model_print(bool is_listed);
 void sim_model_show_steps(bool is_shown);
 /* A schedule begins. */
 void sim_model_begin(void);
+/* A server's promise is removed: it may have voted for anything. */
+void sim_model_release(int index);
 
 #endif

@@ -156,7 +156,7 @@ static void ping_run(struct call *call) {
         call->session->is_close_after_reply = true;
         reply_error(call->reply, "LOADING the server is shutting down");
     } else if (sync_is_closed(&call->server->replication.sync) &&
-               call->server->replication.sync.has_lost_durability) {
+               sync_is_unfit(&call->server->replication.sync)) {
         reply_error(call->reply, SYNC_PING_ERROR);
     } else if (session_is_restricted(call->session)) {
         /* Like a message, because the client reads only those. */

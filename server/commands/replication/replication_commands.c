@@ -324,16 +324,18 @@ static void replication_commands_take_ack(const struct call *call) {
 /* PRESENT node voted id group lost (server/replication/quorum.h) */
 static void replication_commands_take_registration(const struct call *call) {
     struct sync_registration said;
+    uint64_t lost;
     enum { COUNT = 7 };
     if (call->request->count != COUNT || !term_parse_node(call_arg(call, 2), &said.node) ||
         said.node == 0 || !term_parse(call_arg(call, 3), &said.voted) ||
         !term_parse(call_arg(call, 4), &said.position.term) ||
         !bytes_parse_u64(call_arg(call, 5), &said.position.group) ||
-        !(call_arg_is(call, 6, "0") || call_arg_is(call, 6, "1"))) {
+        !bytes_parse_u64(call_arg(call, 6), &lost) || lost > 2) {
         call_syntax_error(call);
         return;
     }
-    said.has_lost_durability = call_arg_is(call, 6, "1");
+    said.has_lost_durability = lost != 0;
+    said.is_released = lost == 2;
     struct replica *replica = replication_get_replica(call->session);
     if (replica == NULL) {
         (void)call_out_of_memory(call);

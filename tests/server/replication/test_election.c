@@ -35,12 +35,13 @@ TEST(any_quorum_of_votes_meets_any_of_acknowledgements) {
 
 TEST(a_vote_is_upwards_remembered_and_not_held) {
     struct term two = term_of(2, 0), three = term_of(3, 0);
-    assert_true(term_may_vote(&three, &two, false, 5, 10, 10));
-    assert_true(term_may_vote(&two, &two, false, 5, 10, 10));
-    assert_false(term_may_vote(&two, &three, false, 5, 10, 10));
-    assert_false(term_may_vote(&three, &two, false, 5, 9, 10));
-    assert_false(term_may_vote(&three, &two, true, 5, 10, 10));
-    assert_true(term_may_vote(&three, &two, true, 0, 10, 10));
+    assert_true(term_may_vote(&three, &two, false, false, 5, 10, 10));
+    assert_true(term_may_vote(&two, &two, false, false, 5, 10, 10));
+    assert_false(term_may_vote(&two, &three, false, false, 5, 10, 10));
+    assert_false(term_may_vote(&three, &two, false, false, 5, 9, 10));
+    assert_false(term_may_vote(&three, &two, true, false, 5, 10, 10));
+    assert_true(term_may_vote(&three, &two, true, false, 0, 10, 10));
+    assert_true(term_may_vote(&three, &two, true, true, 5, 10, 10));
 }
 
 TEST(only_the_term_voted_for_is_acknowledged) {
@@ -86,6 +87,14 @@ TEST(nodes_without_anything_begin_only_together) {
     assert_false(term_may_begin(0, true, 1, 3, 0, 0));
     assert_false(term_may_begin(1, true, 2, 3, 0, 0));
     assert_false(term_may_begin(0, true, 2, 3, 0, 1));
+}
+
+TEST(who_was_released_counts_where_all_have_voted) {
+    assert_true(term_all_count(true, true, 0, 2, 3));
+    assert_false(term_all_count(true, true, 1, 1, 3));
+    assert_true(term_all_count(false, false, 1, 2, 3));
+    assert_false(term_all_count(false, false, 0, 2, 3));
+    assert_false(term_all_count(true, false, 2, 2, 3));
 }
 
 TEST(the_lease_ends_before_the_hold) {

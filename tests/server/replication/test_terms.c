@@ -36,18 +36,20 @@ static void wait_for_state(enum sync_state state) {
     assert_int_equal(sync_state()->state, state);
 }
 
+enum lost { KEPT, LOST, RELEASED };
+
 /* What this node says of itself: it has voted for this, and its history goes so far. */
 static void present_as(int replica, unsigned node, const char *voted, const char *id,
-                       uint64_t group, bool has_lost_durability) {
+                       uint64_t group, enum lost lost) {
     char text[256];
     snprintf(text, sizeof text, "REPLCONF PRESENT %016x %s %s %" PRIu64 " %d\r\n", node, voted,
-             group == 0 ? NOTHING : id, group, has_lost_durability);
+             group == 0 ? NOTHING : id, group, lost);
     loop_send(replica, text);
 }
 
 /* Node 1 has what is here, up to this group. */
 static void present(int replica, const char *voted, uint64_t group) {
-    present_as(replica, 1, voted, f.server->replication.id, group, false);
+    present_as(replica, 1, voted, f.server->replication.id, group, KEPT);
 }
 
 static int connect_replica(void) {
@@ -64,13 +66,19 @@ static void wait_for_own_vote(void) {
     }
 }
 
+/* It votes, with a history of this id up to this group. */
+static void vote_with(unsigned node, const char *id, uint64_t group, enum lost lost) {
+    int replica = connect_replica();
+    present_as(replica, node, NOTHING, id, group, lost);
+    loop_expect_prefix(&f, replica, "+PREPARE ");
+    wait_for_own_vote();
+    present_as(replica, node, sync_state()->term.text, id, group, lost);
+    loop_expect(&f, replica, "+CLOSED\r\n");
+}
+
 /* Nodes that have nothing, as all: they begin together. */
 static void vote_as(unsigned node) {
-    int replica = connect_replica();
-    present_as(replica, node, NOTHING, NOTHING, 0, true);
-    loop_expect_prefix(&f, replica, "+PREPARE ");
-    present_as(replica, node, sync_state()->term.text, NOTHING, 0, true);
-    loop_expect(&f, replica, "+CLOSED\r\n");
+    vote_with(node, NOTHING, 0, LOST);
 }
 
 /* It follows the open server, and has all that is there. */
@@ -133,14 +141,27 @@ FIXTURE(set_up_three) {
     return begin("sync-replicas-lease 0\n", 3);
 }
 
+/* It has boards, and no file of votes. */
+FIXTURE(set_up_released) {
+    loop_begin_kept(&f, SETTINGS "replication-nodes 3\nsync-replicas-lease 0\n");
+    int ann = loop_connect(&f);
+    loop_ask(&f, ann, "ZADD k 1 m\r\n", ":1\r\n");
+    loop_close(&f, ann);
+    loop_replicate(&f);
+    wait_for_state(SYNC_CLOSED);
+    wait_for_own_vote();
+    return 0;
+}
+
 FIXTURE(tear_down) {
     loop_end(&f);
     return 0;
 }
 
-#define IN_FIXTURE(name) TEST_WITH(name, set_up, tear_down)
-#define IN_LEASE(name)   TEST_WITH(name, set_up_lease, tear_down)
-#define IN_THREE(name)   TEST_WITH(name, set_up_three, tear_down)
+#define IN_FIXTURE(name)  TEST_WITH(name, set_up, tear_down)
+#define IN_LEASE(name)    TEST_WITH(name, set_up_lease, tear_down)
+#define IN_THREE(name)    TEST_WITH(name, set_up_three, tear_down)
+#define IN_RELEASED(name) TEST_WITH(name, set_up_released, tear_down)
 
 IN_FIXTURE(an_answer_leaves_when_a_replica_has_the_write) {
     int replica = follow();
@@ -306,10 +327,10 @@ static int begin_pull(struct term *greater) {
     snprintf(text, sizeof text, "REPLCONF listening-port %u ip-address 127.0.0.1\r\n", port);
     loop_ask(&f, other, text, "+OK\r\n");
     assert_true(term_next(&sync_state()->term, 1, 1, greater));
-    present_as(other, 1, greater->text, greater->text, 100, false);
+    present_as(other, 1, greater->text, greater->text, 100, KEPT);
     loop_expect_prefix(&f, other, "+PREPARE ");
     wait_for_own_vote();
-    present_as(other, 1, sync_state()->term.text, greater->text, 100, false);
+    present_as(other, 1, sync_state()->term.text, greater->text, 100, KEPT);
     wait_for_state(SYNC_PULLING);
     int fd = answer_pull(listener, greater);
     close(listener);
@@ -346,4 +367,52 @@ IN_THREE(a_pull_goes_on_while_it_gets_further_and_is_given_up_when_it_does_not) 
     f.harness->wall_us += SECOND_US;
     wait_for_state(SYNC_CLOSED);
     close(fd);
+}
+
+/* ---- without a promise ---- */
+
+IN_RELEASED(who_has_boards_and_no_promise_opens_when_all_have_voted) {
+    int ann = loop_connect(&f);
+    loop_ask(&f, ann, "PING\r\n", "+PONG\r\n");
+    assert_int_equal(sync_state()->votes_needed, 2);
+    vote_with(1, NOTHING, last_group(), RELEASED); /* nobody has followed yet: there is no id */
+    loop_turn_some(&f);
+    assert_int_equal(sync_state()->state, SYNC_CLOSED);
+    assert_int_equal(sync_state()->vote_count, 1);
+    vote_with(2, NOTHING, 0, LOST);
+    wait_for_state(SYNC_OPEN);
+    assert_false(sync_state()->has_lost_durability);
+    assert_int_equal(sync_state()->votes_needed, 1);
+}
+
+IN_RELEASED(nor_does_it_then_without_the_longest_history) {
+    vote_with(1, f.server->replication.id, last_group(), RELEASED);
+    vote_with(2, f.server->replication.id, last_group() + 1, RELEASED);
+    wait_for_state(SYNC_PULLING);
+}
+
+/* Its term is to be above all that is there, or what it writes counts for less than what others have. */
+IN_RELEASED(its_term_is_above_the_histories_of_those_that_forgot_their_votes) {
+    struct term greater;
+    int other = connect_replica();
+    assert_true(term_next(&sync_state()->term, 1, 1, &greater));
+    present_as(other, 1, NOTHING, greater.text, 7, RELEASED);
+    loop_expect_prefix(&f, other, "+PREPARE ");
+    assert_true(term_compare(&sync_state()->term, &greater) > 0);
+}
+
+/* Also where it began with its promise. */
+IN_THREE(who_was_released_does_not_count_beside_a_promise) {
+    struct term greater;
+    int other = connect_replica();
+    assert_true(term_next(&sync_state()->term, 1, 1, &greater));
+    present_as(other, 1, greater.text, greater.text, 100, RELEASED);
+    loop_expect_prefix(&f, other, "+PREPARE ");
+    wait_for_own_vote();
+    present_as(other, 1, sync_state()->term.text, greater.text, 100, RELEASED);
+    loop_expect(&f, other, "+CLOSED\r\n");
+    loop_turn_some(&f);
+    assert_int_equal(sync_state()->state, SYNC_CLOSED);
+    vote_with(2, NOTHING, 0, LOST);
+    wait_for_state(SYNC_PULLING); /* it may have what nobody else has */
 }
