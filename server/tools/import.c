@@ -424,6 +424,7 @@ static bool import_rdb_fill(struct dump *dump) {
 static bool import_rdb_with_store(struct dump *dump) {
     char error[ERROR_MAX];
     const struct settings *settings = &dump->settings;
+    bool is_made = mkdir(settings->dir, 0750) == 0; /* if it cannot be made, it cannot be opened */
     if (store_open(&dump->store, settings->dir, settings->appenddirname, STORE_CLAIM, error) !=
         STORE_OK) {
         return tools_complain("%s", error);
@@ -434,6 +435,7 @@ static bool import_rdb_with_store(struct dump *dump) {
         store_close(&dump->store);
     } else {
         store_abandon(&dump->store);
+        (void)!(is_made && rmdir(settings->dir) == 0);
     }
     if (dump->registry != NULL) {
         rdb_load_deinit(&dump->load);

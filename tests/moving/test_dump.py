@@ -156,7 +156,7 @@ class Moved(unittest.TestCase):
             for name, value in encoding.items():
                 servers.set_encoding(self.old, name, value)
             fill(self.old, int(time.time() * 1000))
-            directory = tempfile.mkdtemp(prefix="leaderboard-dump-", dir=self.redis.directory)
+            directory = tempfile.mkdtemp(prefix="leaderboard-dump-", dir=self.redis.directory) + "/new"
             self.old.config_set("rdbcompression", random.choice(["yes", "no"]))
             done = run_import(self.dump(), directory, *SETTINGS)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -207,8 +207,10 @@ class Moved(unittest.TestCase):
         for content in (b"", whole[:-1], whole[:60], whole[:-9], whole + b"*1\r\n",
                         whole[:70] + bytes([whole[70] ^ 1]) + whole[71:], b"LB" + whole):
             damaged.write_bytes(content)
-            done = run_import(str(damaged), self.directory)
-            self.assertEqual(done.returncode, 1, content[:80])
+            for directory in (self.directory, self.directory + "/new"):
+                done = run_import(str(damaged), directory)
+                self.assertEqual(done.returncode, 1, content[:80])
+                self.assertIn("damaged.rdb", done.stderr)
             self.assertEqual(os.listdir(self.directory), ["damaged.rdb"])
 
     def test_migrate_moves_keys_of_a_running_redis(self):
