@@ -73,9 +73,12 @@ static struct {
     enum { PROGRAM_STARTS, PROGRAM_LOADS, PROGRAM_IS_READY } state;
 } program;
 
+/* An empty one has been told. */
 static int main_fail_with(const char *error) {
-    fprintf(stderr, "%sleaderboard-server: %s\n", log_is_journal(STDERR_FILENO) ? "<3>" : "",
-            error);
+    if (error[0] != '\0') {
+        fprintf(stderr, "%sleaderboard-server: %s\n", log_is_journal(STDERR_FILENO) ? "<3>" : "",
+                error);
+    }
     return EXIT_FAILURE;
 }
 
@@ -260,7 +263,7 @@ static bool main_prepare(int argc, char **argv, char *error) {
         snprintf(error, SETTING_ERROR_MAX, "out of memory");
         return false;
     }
-    bool is_loaded = setting_file_apply_arguments(settings, argc, argv, error);
+    bool is_loaded = setting_file_apply_arguments(settings, argc, argv, main_fail_with, error);
     setting_file_hide_arguments(argc, argv);
     if (!is_loaded || !settings_finish(settings, error) || !main_rename_commands(settings, error) ||
         !acl_rules_begin(&program.server, error) ||
@@ -343,7 +346,7 @@ static void main_read_player_keys(bool is_start) {
     if (arguments[1] == NULL || !settings_init(&fresh)) {
         return;
     }
-    if (setting_file_apply_arguments(&fresh, 2, arguments, error)) {
+    if (setting_file_apply_arguments(&fresh, 2, arguments, NULL, error)) {
         uint64_t hash = main_hash_player_keys(&fresh);
         const struct settings *settings = &program.server.settings;
         /* At the start: which keys has the command line given? */

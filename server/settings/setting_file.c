@@ -64,16 +64,21 @@ static bool setting_file_assign_line(struct settings *settings, const struct byt
 
 /* ---- Text ---- */
 
-/* With errors, every error is counted and printed there, a line each, and the lines after it are
- * read, too. */
+/* With errors, every error is counted and told, or printed there, a line each, and the lines after it
+ * are read, too. */
 struct errors {
+    settings_tell_error *tell; /* NULL: out */
     FILE *out;
     uint32_t count;
     bool is_used[SETTINGS_MAX];
 };
 
 static void setting_file_print_error(struct errors *errors, const char *error) {
-    fprintf(errors->out, "%s\n", error);
+    if (errors->tell != NULL) {
+        errors->tell(error);
+    } else {
+        fprintf(errors->out, "%s\n", error);
+    }
     errors->count++;
 }
 
@@ -158,7 +163,9 @@ bool setting_file_read(const char *path, char **text, size_t *size, char *error)
 }
 
 /* path NULL: stdin. */
-static bool setting_file_load(struct settings *settings, const char *path, char *error) {
+static bool setting_file_load(struct settings *settings, const char *path,
+                              settings_tell_error *tell, char *error) {
+    struct errors errors = {.tell = tell};
     const char *name = path != NULL ? path : "stdin";
     char *text = NULL;
     size_t size = 0;
@@ -166,9 +173,13 @@ static bool setting_file_load(struct settings *settings, const char *path, char 
     char absolute[PATH_MAX];
     bool is_read = path != NULL ? setting_file_read(path, &text, &size, error)
                                 : setting_file_read_all(STDIN_FILENO, name, &text, &size, error);
-    bool is_fine =
-        is_read && setting_file_load_text(settings, (struct bytes){text, size}, name, NULL, error);
+    bool is_fine = is_read && setting_file_load_text(settings, (struct bytes){text, size}, name,
+                                                     tell != NULL ? &errors : NULL, error);
     memory_free(text);
+    if (errors.count > 0) {
+        error[0] = '\0';
+        return false;
+    }
     /* Where CONFIG REWRITE writes: an absolute path, because a daemon changes its directory, with symbolic links
      * resolved, because a rename would replace the link. A pipe cannot be rewritten. */
     if (is_fine && path != NULL && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
@@ -220,11 +231,11 @@ static bool setting_file_is_stdin(const char *argument) {
 }
 
 static bool setting_file_load_arguments(struct settings *settings, int argc, char **argv,
-                                        char *error) {
+                                        settings_tell_error *tell, char *error) {
     int first = 1;
     bool reads_stdin = false;
     if (first < argc && argv[first][0] != '-') {
-        if (!setting_file_load(settings, argv[first++], error)) {
+        if (!setting_file_load(settings, argv[first++], tell, error)) {
             return false;
         }
     } else if (first < argc && setting_file_is_stdin(argv[first])) {
@@ -235,7 +246,7 @@ static bool setting_file_load_arguments(struct settings *settings, int argc, cha
         reads_stdin = true;
         argc--;
     }
-    if (reads_stdin && !setting_file_load(settings, NULL, error)) {
+    if (reads_stdin && !setting_file_load(settings, NULL, tell, error)) {
         return false;
     }
     settings->is_save_begun = false;
@@ -259,10 +270,11 @@ static bool setting_file_load_arguments(struct settings *settings, int argc, cha
     return true;
 }
 
-bool setting_file_apply_arguments(struct settings *settings, int argc, char **argv, char *error) {
+bool setting_file_apply_arguments(struct settings *settings, int argc, char **argv,
+                                  settings_tell_error *tell, char *error) {
     struct settings draft;
     settings_draft_begin(&draft, settings);
-    return settings_draft_end(&draft, setting_file_load_arguments(&draft, argc, argv, error));
+    return settings_draft_end(&draft, setting_file_load_arguments(&draft, argc, argv, tell, error));
 }
 
 static void setting_file_hide(char *text) {

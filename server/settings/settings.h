@@ -281,8 +281,10 @@ void settings_deinit(struct settings *settings);
  * allowed, and the settings are unchanged. */
 MUST_CHECK bool setting_file_apply_text(struct settings *settings, struct bytes text,
                                         const char *file_name, char *error);
+/* tell: is told of every wrong line of a file; error is then empty. NULL: error is the first one. */
+typedef int settings_tell_error(const char *error);
 MUST_CHECK bool setting_file_apply_arguments(struct settings *settings, int argc, char **argv,
-                                             char *error);
+                                             settings_tell_error *tell, char *error);
 /* Overwrite the passwords among these arguments, which have been read: everybody on the machine can see a
  * process's arguments (ps, /proc/PID/cmdline). */
 void setting_file_hide_arguments(int argc, char **argv);

@@ -455,7 +455,7 @@ bool import_rdb(int argc, char **argv) {
     dump->began_us = clock_monotonic_us();
     dump->told_us = dump->began_us;
     argv[2] = argv[0];
-    bool is_done = setting_file_apply_arguments(&dump->settings, argc - 2, argv + 2, error) &&
+    bool is_done = setting_file_apply_arguments(&dump->settings, argc - 2, argv + 2, NULL, error) &&
                    settings_finish(&dump->settings, error);
     setting_file_hide_arguments(argc - 2, argv + 2);
     struct stat about;

@@ -648,7 +648,7 @@ static bool tools_run_player_token(const struct words *words) {
     if (words->seconds != NULL && (!bytes_parse_i64(bytes_from_text(words->seconds), &seconds) ||
                                    seconds < 1 || seconds > INT32_MAX)) {
         is_fine = tools_complain("--for takes seconds, not '%s'", words->seconds);
-    } else if (!setting_file_apply_arguments(&settings, 2, arguments, error)) {
+    } else if (!setting_file_apply_arguments(&settings, 2, arguments, NULL, error)) {
         is_fine = tools_complain("%s", error);
     }
     is_fine = is_fine &&

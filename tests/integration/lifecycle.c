@@ -78,6 +78,9 @@ TEST(a_bad_setting_is_named_with_file_and_line) {
         const struct process_options options = {.config = cases[i].text};
         check_start_refused(&options, (const char *[]){cases[i].place, cases[i].word, NULL});
     }
+    const struct process_options several = {.config = "maxclients many\ntimeout 5\nport 70000\n"};
+    check_start_refused(&several,
+                        (const char *[]){"test.conf:1", "maxclients", "test.conf:3", "port", NULL});
     const struct process_options no_layout = {.config = "board week:* weekly\n"};
     check_start_refused(&no_layout, (const char *[]){"weekly", NULL});
     const char *unknown[] = {"--no-such-setting", "1", NULL};

@@ -10,7 +10,7 @@
 static inline bool settings_load_file(struct settings *settings, const char *path, char *error) {
     char name[PATH_MAX];
     snprintf(name, sizeof name, "%s", path);
-    return setting_file_apply_arguments(settings, 2, (char *[]){name, name, NULL}, error);
+    return setting_file_apply_arguments(settings, 2, (char *[]){name, name, NULL}, NULL, error);
 }
 
 #endif

@@ -75,7 +75,8 @@ static bool load_arguments(struct fixture *fixture, const char *const *arguments
         assert_true(argc <= ARGUMENTS_MAX);
         argv[argc] = strdup(arguments[argc - 1]);
     }
-    bool is_fine = setting_file_apply_arguments(&fixture->settings, argc, argv, fixture->error);
+    bool is_fine =
+        setting_file_apply_arguments(&fixture->settings, argc, argv, NULL, fixture->error);
     for (int i = 0; i < argc; i++) {
         free(argv[i]);
     }
@@ -547,9 +548,9 @@ FIXTURE_TEST(each_setting_of_redis_is_ignored_or_takes_one_value_and_is_in_no_ot
 
 FIXTURE_TEST(on_the_command_line_settings_of_redis_are_ignored_or_refused_too) {
     char *argv[] = {"leaderboard-server", "--hz", "10", "--cluster-enabled", "yes"};
-    assert_true(setting_file_apply_arguments(&fixture->settings, 3, argv, fixture->error));
+    assert_true(setting_file_apply_arguments(&fixture->settings, 3, argv, NULL, fixture->error));
     assert_string_equal(ignored_names(&fixture->settings), " hz");
-    assert_false(setting_file_apply_arguments(&fixture->settings, 5, argv, fixture->error));
+    assert_false(setting_file_apply_arguments(&fixture->settings, 5, argv, NULL, fixture->error));
     assert_string_equal(fixture->error, "option --cluster-enabled: this server is no cluster node "
                                         "(docs/scale/cluster.md), so the only value is no");
 }

@@ -143,9 +143,10 @@ FIXTURE_TEST(the_command_lines_settings_are_written_too) {
                     strdup("--port"),
                     strdup("7009")};
     int argc = sizeof argv / sizeof argv[0];
-    assert_false(setting_file_apply_arguments(&fixture->settings, argc, argv, fixture->error));
+    assert_false(
+        setting_file_apply_arguments(&fixture->settings, argc, argv, NULL, fixture->error));
     strcpy(argv[5], "z a");
-    assert_true(setting_file_apply_arguments(&fixture->settings, argc, argv, fixture->error));
+    assert_true(setting_file_apply_arguments(&fixture->settings, argc, argv, NULL, fixture->error));
     static const char expected[] =
         "# mine\nlayout a  FIELD s 3\n\nboard x a\nboard z a\n# more\n" NEW
         "port 7009\nlayout b FIELD t 5\nboard y* b\n";
@@ -154,7 +155,7 @@ FIXTURE_TEST(the_command_lines_settings_are_written_too) {
     /* The same command line still works, and the file does not grow. */
     settings_deinit(&fixture->settings);
     assert_true(settings_init(&fixture->settings));
-    assert_true(setting_file_apply_arguments(&fixture->settings, argc, argv, fixture->error));
+    assert_true(setting_file_apply_arguments(&fixture->settings, argc, argv, NULL, fixture->error));
     assert_rewrites(fixture, expected);
     for (int i = 0; i < argc; i++) {
         free(argv[i]);
