@@ -3,7 +3,6 @@ import random
 import re
 import subprocess
 import threading
-import time
 import unittest
 from datetime import datetime, timezone
 from pathlib import Path
@@ -194,7 +193,7 @@ class Alone(unittest.TestCase):
     def test_events_come_after_the_change(self):
         listener = self.client.pubsub(ignore_subscribe_messages=True)
         listener.psubscribe("__keyevent@0__:*")
-        time.sleep(0.1)
+        wait_until(lambda: self.client.pubsub_numpat() == 1, "it listens")
         self.client.zadd("daily:1", {"ann": 7})
         self.client.zincrby("daily:1", 1, "ann")
         self.client.zrem("daily:1", "ann")

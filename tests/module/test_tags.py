@@ -121,7 +121,7 @@ class Alone(Tagged):
         self.fill(client, "m:1", 100)
         listener = client.pubsub(ignore_subscribe_messages=True)
         listener.psubscribe("__keyevent@0__:*")
-        time.sleep(0.1)
+        wait_until(lambda: client.pubsub_numpat() == 1, "it listens")
         for value in ("new", "new", "other"):
             client.execute_command("LB.TAG", "m:1", "user:5", "clan", value)
         client.execute_command("ZREM", "m:1", "user:5")
@@ -136,7 +136,7 @@ class Alone(Tagged):
         used = lambda: client.info("memory")["used_memory"]
         self.fill(client, "m:1", 20000)  # what is there from then on is not the board's
         client.unlink("m:1")
-        time.sleep(0.2)
+        wait_until(lambda: client.info("memory")["lazyfree_pending_objects"] == 0, "it is freed")
         before = used()
         self.fill(client, "m:1", 20000)
         client.execute_command("LB.COUNT", "m:1", "WHERE", "country", "DE", "WHERE", "clan", "clan 1")
