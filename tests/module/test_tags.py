@@ -1,6 +1,5 @@
 """Tags of a board's members in redis-server: they go wherever the board goes, and every copy answers for groups."""
 import re
-import time
 import unittest
 
 import redis
