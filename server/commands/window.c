@@ -108,6 +108,13 @@ bool window_check_host(const struct call *call) {
                              "its periods would have other keys; it needs leaderboard-server");
 }
 
+bool window_alter_share(const struct registry_key *share, const struct board_options *options,
+                        struct board_options *share_options) {
+    board_options_copy(registry_options(share), share_options);
+    share_options->keeps_best = options->keeps_best || options->window.is_best;
+    return share_options->keeps_best != registry_options(share)->keeps_best;
+}
+
 struct registry_key *window_begin_share(const struct call *call, const struct registry_key *key,
                                         bool *is_new) {
     char name[REGISTRY_NAME_MAX];
@@ -124,16 +131,6 @@ struct registry_key *window_begin_share(const struct call *call, const struct re
     }
     options = registry_options(key);
     if (share != NULL) {
-        /* KEEP, or SUM and BEST, may be others since it was made. */
-        bool keeps_best = options->keeps_best || options->window.is_best;
-        if (registry_options(share)->keeps_best != keeps_best) {
-            board_options_copy(registry_options(share), &share_options);
-            share_options.keeps_best = keeps_best;
-            share = registry_board_alter(call->registry, share, &share_options, NULL);
-        }
-        if (share == NULL) {
-            call_out_of_memory(call);
-        }
         return share;
     }
     board_options_begin_share(options, &share_options);

@@ -63,6 +63,9 @@ void window_find_shown(const struct registry *registry, const struct registry_ke
 /* Are the shares among this registry's keys? A board that came from a server to Redis has none that would be found.
  * false: the error was replied. */
 MUST_CHECK bool window_check_host(const struct call *call);
+/* The options of the running period's share beside a board with these. false: they are what it has. */
+bool window_alter_share(const struct registry_key *share, const struct board_options *options,
+                        struct board_options *share_options);
 /* The share of the running period, made if there is none. NULL: the error was replied. */
 struct registry_key *window_begin_share(const struct call *call, const struct registry_key *key,
                                         bool *is_new);

@@ -384,6 +384,12 @@ MUST_CHECK struct registry_key *registry_board_alter(struct registry *registry,
                                                      struct registry_key *key,
                                                      const struct board_options *options,
                                                      const struct board_state *state);
+/* The same, and another board (NULL: none) gets the options beside, which differ from its own in nothing that its key or its
+ * members follow from. NULL: no memory, nothing changed. */
+MUST_CHECK struct registry_key *
+registry_board_alter_both(struct registry *registry, struct registry_key *key,
+                          const struct board_options *options, const struct board_state *state,
+                          struct registry_key *other, const struct board_options *beside);
 
 /* Have the values that members have now room in the tags of this layout? Otherwise *full is the index of
  * a tag of it that has too few bits. Frees what removed members have left, if that decides. */

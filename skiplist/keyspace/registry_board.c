@@ -397,6 +397,26 @@ struct registry_key *registry_board_alter(struct registry *registry, struct regi
     return key;
 }
 
+struct registry_key *registry_board_alter_both(struct registry *registry, struct registry_key *key,
+                                               const struct board_options *options,
+                                               const struct board_state *state,
+                                               struct registry_key *other,
+                                               const struct board_options *beside) {
+    const struct board_options *held =
+        other != NULL ? board_options_hold(&registry->options, beside) : NULL;
+    if (other != NULL && held == NULL) {
+        return NULL;
+    }
+    key = registry_board_alter(registry, key, options, state);
+    if (key != NULL && other != NULL) {
+        /* What it gets is held, and it stays where it is: that needs no memory. */
+        bool is_altered = registry_board_alter(registry, other, held, NULL) == other;
+        CHECK(is_altered);
+    }
+    board_options_release(&registry->options, held);
+    return key;
+}
+
 /* ---- operations ---- */
 
 /* What the last step of a board with remains takes is not known, and counts in full. */

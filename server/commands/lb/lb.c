@@ -407,17 +407,21 @@ static void lb_alter_run(struct call *call) {
         reply_ok(call->reply);
         return;
     }
-    /* The board of the running period goes with the WINDOW; the period may be another one then. */
-    struct registry_key *running =
-        options.window.count > 0 ? NULL : window_find_running(call->registry, key, call->now_ms);
+    struct registry_key *running = window_find_running(call->registry, key, call->now_ms);
+    struct board_options share_options;
+    bool is_share_altered = running != NULL && options.window.count > 0 &&
+                            window_alter_share(running, &options, &share_options);
     bool are_kept = window_keep_shares(call->registry, key, &options, call->now_ms);
     const struct board_state state = window_alter_state(key, &options);
-    key = are_kept ? registry_board_alter(call->registry, key, &options, &state) : NULL;
+    key = are_kept ? registry_board_alter_both(call->registry, key, &options, &state,
+                                               is_share_altered ? running : NULL, &share_options)
+                   : NULL;
     if (key == NULL) {
         call_out_of_memory(call);
         return;
     }
-    if (running != NULL) {
+    /* The board of the running period goes with the WINDOW. */
+    if (running != NULL && options.window.count == 0) {
         call_notify(call, SETTING_EVENT_GENERIC, "del", registry_name(running));
         registry_remove(call->registry, running);
     }

@@ -628,6 +628,18 @@ WINDOW_TEST(an_alter_holds_from_the_next_result_on) {
     zset_expect(h, "ZSCORE auto:a ann", "3");
 }
 
+/* The board of the running period has it at once: a result that is refused later changes nothing. */
+WINDOW_TEST(an_alter_holds_for_the_running_period_before_a_result_comes) {
+    zset_expect(h, "ZADD auto:a 5 ann", ":1");
+    zset_expect_part(h, "LB.INFO auto:a@2026-11-26T05", "keep last");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 3 BEST", "+OK");
+    zset_expect_part(h, "LB.INFO auto:a@2026-11-26T05", "keep best");
+    zset_expect(h, "LB.ALTER auto:a WINDOW 3 SUM", "+OK");
+    zset_expect_part(h, "LB.INFO auto:a@2026-11-26T05", "keep last");
+    zset_expect(h, "LB.ALTER auto:a KEEP BEST", "+OK");
+    zset_expect_part(h, "LB.INFO auto:a@2026-11-26T05", "keep best");
+}
+
 /* Their expiry is that of the old number. */
 WINDOW_TEST(a_longer_window_keeps_the_archives_that_are_there) {
     static const char *const settles[] = {"NO", "YES"};
