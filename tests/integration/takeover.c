@@ -420,9 +420,11 @@ WITH_NODES(a_replica_that_takes_its_copy_slowly_does_not_hold_up_another_for_lon
     WIRE(slow, process_connect_tcp(&MASTER->server));
     WIRE(quick, process_connect_tcp(&MASTER->server));
     assert_int_equal(setsockopt(slow.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small), 0);
-    /* Both wait until the save is over. */
+    /* Both wait until the save is over: it begins once both have asked. */
+    process_signal(&MASTER->server, SIGSTOP);
     wire_send_text(&slow, "BGSAVE\r\nLB.SYNC ? 0\r\n");
     wire_send_text(&quick, "LB.SYNC ? 0\r\n");
+    process_signal(&MASTER->server, SIGCONT);
     int64_t give_up_at = process_now_ms() + WIRE_LIMIT_MS;
     while (taken < COPY || !is_closed) {
         ssize_t size = take(&quick, QUICKLY);
