@@ -452,23 +452,54 @@ static struct quorum_peer *quorum_find_peer(struct quorum *quorum, uint64_t node
     return NULL;
 }
 
+/* A node says so again and again; after so long without a word it may be gone. */
+enum { HEARD_MS = 5000 };
+
+/* Is it there? A server that begins anew without its promise is another node, and the one that it was is not. */
+static bool quorum_is_there(const struct quorum *quorum, const struct quorum_peer *peer) {
+    return peer->replica != NULL && quorum_now_ms(quorum) - peer->said_ms < HEARD_MS;
+}
+
+/* For one more node. NULL: there are replication-nodes of them. */
+static struct quorum_peer *quorum_find_room(struct quorum *quorum) {
+    if (quorum->peer_count + 1 < (uint32_t)quorum_settings(quorum)->replication_nodes) {
+        return &quorum->peers[quorum->peer_count++];
+    }
+    for (uint32_t i = 0; i < quorum->peer_count; i++) {
+        if (!quorum_is_there(quorum, &quorum->peers[i])) {
+            return &quorum->peers[i];
+        }
+    }
+    return NULL;
+}
+
+void quorum_leave(struct quorum *quorum, const struct replica *replica) {
+    for (uint32_t i = 0; i < quorum->peer_count; i++) {
+        if (quorum->peers[i].replica == replica) {
+            quorum->peers[i].replica = NULL;
+        }
+    }
+}
+
 static void quorum_keep_vote(struct quorum *quorum, const struct replica *replica,
                              const struct sync_registration *said) {
     struct quorum_peer *peer = quorum_find_peer(quorum, said->node);
     if (peer == NULL) {
-        if (quorum->peer_count + 1 >= (uint32_t)quorum_settings(quorum)->replication_nodes) {
+        peer = quorum_find_room(quorum);
+        if (peer == NULL) {
             log_write(LOG_WARNING,
                       "quorum: more servers than replication-nodes: the vote of %016" PRIx64
                       " does not count",
                       said->node);
             return;
         }
-        peer = &quorum->peers[quorum->peer_count++];
         log_write(LOG_NOTICE, "quorum: vote node=%016" PRIx64 " term=%s group=%" PRIu64 "%s",
                   said->node, quorum_sync(quorum)->term.text, said->position.group,
                   said->has_lost_durability ? " lost-durability=yes" : "");
     }
     peer->said = *said;
+    peer->replica = replica;
+    peer->said_ms = quorum_now_ms(quorum);
     replication_print_address(replica, peer->host);
     peer->port = replica->port;
 }
@@ -479,6 +510,7 @@ struct quorum_votes {
     uint32_t count;
     bool do_all_count; /* those of who has lost durability, too */
     const struct quorum_peer *best;
+    uint32_t there_count; /* all, of those that are there; the next one, too */
     uint32_t empty_count; /* those of who has nothing at all */
 };
 
@@ -488,12 +520,15 @@ static struct quorum_votes quorum_count_votes(const struct quorum *quorum) {
     uint32_t released_count = 0;
     for (uint32_t i = 0; i < quorum->peer_count; i++) {
         const struct sync_registration *said = &quorum->peers[i].said;
-        released_count += said->is_released;
-        votes.empty_count += said->has_lost_durability && said->position.group == 0;
+        if (quorum_is_there(quorum, &quorum->peers[i])) {
+            votes.there_count++;
+            released_count += said->is_released;
+            votes.empty_count += said->has_lost_durability && said->position.group == 0;
+        }
     }
     votes.do_all_count =
         term_all_count(sync->has_lost_durability, sync->is_released, released_count,
-                       quorum->peer_count, (uint32_t)quorum_settings(quorum)->replication_nodes);
+                       votes.there_count, (uint32_t)quorum_settings(quorum)->replication_nodes);
     for (uint32_t i = 0; i < quorum->peer_count; i++) {
         const struct quorum_peer *peer = &quorum->peers[i];
         if (peer->said.has_lost_durability && !votes.do_all_count) {
@@ -776,7 +811,7 @@ static void quorum_step_closed(struct quorum *quorum) {
     const struct quorum_votes votes = quorum_count_votes(quorum);
     const struct quorum_peer *best = votes.best;
     bool has_lost = sync->has_lost_durability && !votes.do_all_count;
-    sync->vote_count = sync->has_lost_durability ? quorum->peer_count : votes.count;
+    sync->vote_count = sync->has_lost_durability ? votes.there_count : votes.count;
     if (term_is_none(&sync->term) || !quorum_has_voted(quorum, &sync->term)) {
         return;
     }

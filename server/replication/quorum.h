@@ -99,6 +99,8 @@ MUST_CHECK bool quorum_vote_parse(struct bytes text, struct vote *vote);
 /* A node that has registered in this term. */
 struct quorum_peer {
     struct sync_registration said;
+    const struct replica *replica; /* over which it was said; NULL: that is gone */
+    int64_t said_ms;               /* by clock_read_ms */
     char host[REPLICATION_HOST_MAX + 1];
     uint16_t port;
 };
@@ -156,6 +158,8 @@ void quorum_end_tick(struct quorum *quorum);
 /* REPLCONF PRESENT: answer it. */
 void quorum_register(struct quorum *quorum, struct replica *replica,
                      const struct sync_registration *said, struct reply *reply);
+/* Its connection goes. What it has voted for stays. */
+void quorum_leave(struct quorum *quorum, const struct replica *replica);
 /* May it be sent groups? NULL: yes, else the error. */
 MUST_CHECK const char *quorum_find_sync_refusal(const struct quorum *quorum, bool is_pulling,
                                                 const struct term *term);

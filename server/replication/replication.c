@@ -309,8 +309,8 @@ void replication_remove_replica(struct server *server, struct session *session) 
         }
         CHECK(replication->replica_count > 0);
         replication->replica_count--;
-        replicator_leave(replication->replicator, replica);
     }
+    replicator_leave(replication->replicator, replica);
     session->replica = NULL;
     memory_free(replica);
 }

@@ -243,7 +243,7 @@ void replicator_write_history(struct replicator *replicator);
 /* LB.SYNC, PSYNC: answer it, and send the session what it asks for. */
 void replicator_sync(struct replicator *replicator, struct replica *replica,
                      const struct replication_wish *wish, struct reply *reply);
-/* The session's replica is gone; free what `feed` points to. */
+/* The session's replica is gone, one in REPLICA_HANDSHAKE, too; free what `feed` points to. */
 void replicator_leave(struct replicator *replicator, struct replica *replica);
 /* All replicas that are online are to acknowledge soon (WAIT, FAILOVER). */
 void replicator_ask_acks(struct replicator *replicator);

@@ -195,8 +195,11 @@ void replicator_sync(struct replicator *replicator, struct replica *replica,
 }
 
 void replicator_leave(struct replicator *replicator, struct replica *replica) {
-    if (replicator != NULL) {
+    if (replicator != NULL && replica->state != REPLICA_HANDSHAKE) {
         feed_leave(replicator->feed, replica);
+    }
+    if (replicator != NULL && replicator->quorum != NULL) {
+        quorum_leave(replicator->quorum, replica);
     }
 }
 

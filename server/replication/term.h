@@ -97,7 +97,7 @@ MUST_CHECK uint64_t term_safe_group(uint64_t disk_group, const uint64_t *acks, u
                                     uint32_t replicas, uint64_t mark_group);
 
 /* Whether the votes of those that have lost durability count, as any of them may have been the only one to
- * acknowledge a write: all others have voted (vote_count of them), and somebody was told to make do with what
+ * acknowledge a write: all others have voted and are connected (vote_count of them), and somebody was told to make do with what
  * is left, by taking its promise away: the promoted node itself, or released_count of the others. Then who
  * opens has lost nothing that any node still has. */
 MUST_CHECK bool term_all_count(bool has_lost_durability, bool is_released, uint32_t released_count,

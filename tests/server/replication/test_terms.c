@@ -67,18 +67,19 @@ static void wait_for_own_vote(void) {
 }
 
 /* It votes, with a history of this id up to this group. */
-static void vote_with(unsigned node, const char *id, uint64_t group, enum lost lost) {
+static int vote_with(unsigned node, const char *id, uint64_t group, enum lost lost) {
     int replica = connect_replica();
     present_as(replica, node, NOTHING, id, group, lost);
     loop_expect_prefix(&f, replica, "+PREPARE ");
     wait_for_own_vote();
     present_as(replica, node, sync_state()->term.text, id, group, lost);
     loop_expect(&f, replica, "+CLOSED\r\n");
+    return replica;
 }
 
 /* Nodes that have nothing, as all: they begin together. */
 static void vote_as(unsigned node) {
-    vote_with(node, NOTHING, 0, LOST);
+    (void)vote_with(node, NOTHING, 0, LOST);
 }
 
 /* It follows the open server, and has all that is there. */
@@ -383,6 +384,18 @@ IN_RELEASED(who_has_boards_and_no_promise_opens_when_all_have_voted) {
     wait_for_state(SYNC_OPEN);
     assert_false(sync_state()->has_lost_durability);
     assert_int_equal(sync_state()->votes_needed, 1);
+}
+
+/* Its promise was removed once more, or it has an empty directory: another number, and the third one is still to come. */
+IN_RELEASED(who_comes_again_as_another_node_does_not_count_for_two) {
+    loop_close(&f, vote_with(1, f.server->replication.id, last_group(), RELEASED));
+    loop_close(&f, vote_with(2, f.server->replication.id, last_group(), RELEASED));
+    vote_with(3, NOTHING, 0, LOST);
+    loop_turn_some(&f);
+    assert_int_equal(sync_state()->state, SYNC_CLOSED);
+    assert_int_equal(sync_state()->vote_count, 1);
+    vote_with(4, f.server->replication.id, last_group() + 1, RELEASED);
+    wait_for_state(SYNC_PULLING);
 }
 
 IN_RELEASED(nor_does_it_then_without_the_longest_history) {
