@@ -102,17 +102,20 @@ class Run:
         own, nodes, replicas, held = (own_term, int(own_group)), int(nodes), int(replicas), int(held)
         forgot, released, count = state.forgot != KEPT, votes[5::6].count(RELEASED), len(votes) // 6
         all_count = decisions.all_count(forgot, state.forgot == RELEASED, released, count, nodes)
-        positions, empty = [], 0
+        kept, positions, empty = [], [], 0
         for at in range(0, len(votes), 6):
             _, node, voted, position, group, peer_forgot = votes[at:at + 6]
             demand(voted == term and term in self.saved.get(node, ()), 'a vote that was not given')
             empty += peer_forgot != KEPT and group == '0'
-            if peer_forgot == KEPT or all_count:
-                positions.append((position, int(group)))
+            positions.append((position, int(group)))
+            if peer_forgot == KEPT:
+                kept.append(positions[-1])
         demand(len(set(votes[1::6])) == count, 'a vote that counts twice')
         demand(state.saved == term and state.voted == term, 'it has not voted for its own term')
         demand(term not in self.opened, 'this term was opened before')
-        demand(decisions.may_open(own, positions, nodes, replicas, forgot and not all_count, 0, held)
+        # Who is not connected any more does not count among all, and the server knows it.
+        demand(decisions.may_open(own, kept, nodes, replicas, forgot, 0, held)
+               or all_count and decisions.may_open(own, positions, nodes, replicas, False, 0, held)
                or decisions.may_begin(own[1], forgot, empty, nodes, 0, held), 'it may not open')
         self.opened[term] = server
         self.opening.add(server)
